@@ -1,0 +1,116 @@
+// Package apply writes manifests to a cluster by server-side apply.
+//
+// It renders nothing and deletes nothing.
+package apply
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+)
+
+// fieldManager owns what the sandbox applies.
+const fieldManager = "ocm-sandbox"
+
+// kindTimeout bounds the wait for a kind that a CRD has just defined.
+const kindTimeout = 30 * time.Second
+
+// Applier applies manifests to one cluster.
+type Applier struct {
+	client dynamic.Interface
+	mapper *restmapper.DeferredDiscoveryRESTMapper
+}
+
+// New returns an applier for the cluster.
+func New(config *rest.Config) (*Applier, error) {
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("create a dynamic client: %w", err)
+	}
+	discoverer, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("create a discovery client: %w", err)
+	}
+	return &Applier{
+		client: client,
+		mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discoverer)),
+	}, nil
+}
+
+// Apply applies every object of the YAML documents, in their order.
+func (a *Applier) Apply(ctx context.Context, documents []byte) error {
+	objects, err := Decode(documents)
+	if err != nil {
+		return err
+	}
+	for _, object := range objects {
+		if err := a.applyOne(ctx, object); err != nil {
+			return fmt.Errorf("apply %s %s: %w", object.GetKind(), object.GetName(), err)
+		}
+	}
+	return nil
+}
+
+func (a *Applier) applyOne(ctx context.Context, object *unstructured.Unstructured) error {
+	mapping, err := a.mapping(ctx, object)
+	if err != nil {
+		return err
+	}
+	var client dynamic.ResourceInterface = a.client.Resource(mapping.Resource)
+	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
+		client = a.client.Resource(mapping.Resource).Namespace(object.GetNamespace())
+	}
+	_, err = client.Apply(ctx, object.GetName(), object, metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
+	return err
+}
+
+// mapping finds the resource of an object, waiting for one whose CRD is new.
+func (a *Applier) mapping(ctx context.Context, object *unstructured.Unstructured) (*meta.RESTMapping, error) {
+	gvk := object.GroupVersionKind()
+	var mapping *meta.RESTMapping
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, kindTimeout, true, func(context.Context) (bool, error) {
+		mapping, last = a.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+		if last != nil {
+			a.mapper.Reset()
+		}
+		return last == nil, nil
+	})
+	if err != nil {
+		return nil, errors.Join(err, last)
+	}
+	return mapping, nil
+}
+
+// Decode reads YAML documents; empty ones are left out.
+func Decode(documents []byte) ([]*unstructured.Unstructured, error) {
+	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(documents), 4096)
+	var objects []*unstructured.Unstructured
+	for {
+		object := &unstructured.Unstructured{}
+		err := decoder.Decode(&object.Object)
+		if errors.Is(err, io.EOF) {
+			return objects, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("decode a manifest: %w", err)
+		}
+		if len(object.Object) > 0 {
+			objects = append(objects, object)
+		}
+	}
+}

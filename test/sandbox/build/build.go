@@ -1,0 +1,208 @@
+// Package build makes the programs that the sandbox runs from their pinned Go
+// modules: etcd, Kubernetes and OCM. The first time this compiles for minutes,
+// so it says what it is at; after that a stamp beside each program says that
+// there is nothing to do.
+//
+// It does not build the add-on: the project's Makefile does.
+package build
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// heartbeat is how often a build that takes long says that it is alive.
+const heartbeat = 20 * time.Second
+
+// Options say what is built from where.
+type Options struct {
+	// Module is the directory of the Go module that pins the programs.
+	Module string
+	// Out is the directory that the programs are written to.
+	Out string
+	// Progress is told which program is being built, and for how long.
+	Progress io.Writer
+}
+
+// program is one to build: its file's name and its package.
+type program struct{ name, pkg string }
+
+// programs in the order of building: the large ones first, for what they
+// compile the others find in Go's cache.
+var programs = []program{
+	{"etcd", "go.etcd.io/etcd/server/v3"},
+	{"kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver"},
+	{"kube-controller-manager", "k8s.io/kubernetes/cmd/kube-controller-manager"},
+	{"kube-scheduler", "k8s.io/kubernetes/cmd/kube-scheduler"},
+	{"kubectl", "k8s.io/kubernetes/cmd/kubectl"},
+	{"registration", "open-cluster-management.io/ocm/cmd/registration"},
+	{"work", "open-cluster-management.io/ocm/cmd/work"},
+	{"placement", "open-cluster-management.io/ocm/cmd/placement"},
+	{"addon", "open-cluster-management.io/ocm/cmd/addon"},
+}
+
+// Manifests is the directory below Out with the manifests of OCM's module.
+const Manifests = "ocm-manifests"
+
+// Programs builds what is missing or out of date.
+func Programs(ctx context.Context, options Options) error {
+	b := &builder{Options: options, started: time.Now()}
+	if err := b.inspect(ctx); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(options.Out, 0o755); err != nil {
+		return fmt.Errorf("create the programs' directory: %w", err)
+	}
+	for i, p := range programs {
+		if b.current(p.name) {
+			continue
+		}
+		if err := b.build(ctx, p, i+1); err != nil {
+			return err
+		}
+	}
+	return b.manifests()
+}
+
+type builder struct {
+	Options
+	started             time.Time
+	kubernetes, ocmDir  string
+	flags, fingerprint  string
+	announcedFirstBuild bool
+}
+
+// inspect asks the module for its versions and computes the fingerprint of
+// everything that goes into the programs.
+func (b *builder) inspect(ctx context.Context) (err error) {
+	if b.kubernetes, err = b.goCommand(ctx, "list", "-m", "-f", "{{.Version}}", "k8s.io/kubernetes"); err != nil {
+		return err
+	}
+	if _, err = b.goCommand(ctx, "mod", "download", "open-cluster-management.io/ocm"); err != nil {
+		return err
+	}
+	if b.ocmDir, err = b.goCommand(ctx, "list", "-m", "-f", "{{.Dir}}", "open-cluster-management.io/ocm"); err != nil {
+		return err
+	}
+	version, err := b.goCommand(ctx, "version")
+	if err != nil {
+		return err
+	}
+	b.flags = linkFlags(b.kubernetes)
+	hash := sha256.New()
+	for _, file := range []string{"go.mod", "go.sum"} {
+		content, err := os.ReadFile(filepath.Join(b.Module, file))
+		if err != nil {
+			return fmt.Errorf("read the programs' module: %w", err)
+		}
+		hash.Write(content)
+	}
+	_, _ = io.WriteString(hash, version+b.flags)
+	b.fingerprint = hex.EncodeToString(hash.Sum(nil))
+	return nil
+}
+
+// linkFlags stamp Kubernetes' version into its programs: an API server that
+// says v0.0.0 is refused by some clients.
+func linkFlags(version string) string {
+	const pkg = "k8s.io/component-base/version"
+	major, rest, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
+	minor, _, _ := strings.Cut(rest, ".")
+	return fmt.Sprintf("-s -w -X %[1]s.gitVersion=%[2]s -X %[1]s.gitMajor=%[3]s -X %[1]s.gitMinor=%[4]s -X %[1]s.gitTreeState=clean",
+		pkg, version, major, minor)
+}
+
+func (b *builder) stamp(name string) string { return filepath.Join(b.Out, "."+name+".stamp") }
+
+// current says whether the program is there, built from what would be built now.
+func (b *builder) current(name string) bool {
+	content, err := os.ReadFile(b.stamp(name))
+	if err != nil || string(content) != b.fingerprint {
+		return false
+	}
+	_, err = os.Stat(filepath.Join(b.Out, name))
+	return err == nil
+}
+
+func (b *builder) build(ctx context.Context, p program, n int) error {
+	if !b.announcedFirstBuild {
+		b.announcedFirstBuild = true
+		b.say("building Kubernetes %s, etcd and OCM from their Go modules: once, 8 to 10 minutes on two cores", b.kubernetes)
+	}
+	b.say("%d/%d %s", n, len(programs), p.name)
+	started := time.Now()
+	done := make(chan struct{})
+	beating := make(chan struct{})
+	go func() {
+		defer close(beating)
+		b.beat(done, p.name, started)
+	}()
+	_, err := b.goCommand(ctx, "build", "-trimpath", "-ldflags", b.flags, "-o", filepath.Join(b.Out, p.name), p.pkg)
+	close(done)
+	<-beating
+	if err != nil {
+		return fmt.Errorf("build %s: %w", p.name, err)
+	}
+	if err := os.WriteFile(b.stamp(p.name), []byte(b.fingerprint), 0o644); err != nil {
+		return fmt.Errorf("note that %s is built: %w", p.name, err)
+	}
+	return nil
+}
+
+// beat says every now and then that the build goes on.
+func (b *builder) beat(done <-chan struct{}, name string, started time.Time) {
+	ticker := time.NewTicker(heartbeat)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-done:
+			return
+		case <-ticker.C:
+			b.say("    %s: %s so far", name, time.Since(started).Round(time.Second))
+		}
+	}
+}
+
+func (b *builder) say(format string, args ...any) {
+	_, _ = fmt.Fprintf(b.Progress, "%6s  %s\n", time.Since(b.started).Round(time.Second), fmt.Sprintf(format, args...))
+}
+
+// manifests copies OCM's manifests beside its programs.
+func (b *builder) manifests() error {
+	to := filepath.Join(b.Out, Manifests)
+	if b.current(Manifests) {
+		return nil
+	}
+	if err := os.RemoveAll(to); err != nil {
+		return fmt.Errorf("remove old manifests of OCM: %w", err)
+	}
+	if err := os.CopyFS(to, os.DirFS(filepath.Join(b.ocmDir, "manifests"))); err != nil {
+		return fmt.Errorf("copy OCM's manifests: %w", err)
+	}
+	if err := os.WriteFile(b.stamp(Manifests), []byte(b.fingerprint), 0o644); err != nil {
+		return fmt.Errorf("note that OCM's manifests are there: %w", err)
+	}
+	return nil
+}
+
+// goCommand runs go in the programs' module and returns what it printed.
+func (b *builder) goCommand(ctx context.Context, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = b.Module
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-mod=readonly -buildvcs=false", "GOWORK=off")
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("go %s: %w\n%s", args[0], err, strings.TrimSpace(stderr.String()))
+	}
+	return strings.TrimSpace(string(out)), nil
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"open-cluster-management.io/helloworld-addon/test/sandbox/build"
+	"open-cluster-management.io/helloworld-addon/test/sandbox/images"
+	"open-cluster-management.io/helloworld-addon/test/sandbox/launcher"
+)
+
+func command() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "ocm-sandbox",
+		Short:         "Open Cluster Management on this machine, without Docker",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.CompletionOptions.DisableDefaultCmd = true
+	options := &launcher.Options{Out: os.Stdout}
+	root.PersistentFlags().StringVar(&options.Dir, "dir", ".sandbox", "directory of the sandbox")
+	root.PersistentFlags().StringVar(&options.Programs, "programs", "bin/sandbox", "directory of the built programs")
+	root.PersistentFlags().StringVar(&options.Module, "module", "test/sandbox/programs", "Go module that pins the programs")
+	root.AddCommand(upCommand(options), downCommand(options), buildCommand(options), imageCommand(options),
+		statusCommand(options), superviseCommand(options), containerInitCommand())
+	return root
+}
+
+func upCommand(options *launcher.Options) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "up",
+		Short: "Start a hub and managed clusters; return when all have joined",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := launcher.Up(cmd.Context(), *options); err != nil {
+				return err
+			}
+			return launcher.Report(*options)
+		},
+	}
+	cmd.Flags().IntVar(&options.Clusters, "clusters", 1, "number of managed clusters")
+	cmd.Flags().StringArrayVar(&options.Images, "image", nil, "IMAGE=DIRECTORY: what pods with this image run (repeatable)")
+	return cmd
+}
+
+func downCommand(options *launcher.Options) *cobra.Command {
+	return &cobra.Command{
+		Use:   "down",
+		Short: "End the sandbox's processes and remove its files",
+		Args:  cobra.NoArgs,
+		RunE:  func(*cobra.Command, []string) error { return launcher.Down(*options) },
+	}
+}
+
+func statusCommand(options *launcher.Options) *cobra.Command {
+	return &cobra.Command{
+		Use:   "status",
+		Short: "Show the clusters, their kubeconfigs and their memory",
+		Args:  cobra.NoArgs,
+		RunE:  func(*cobra.Command, []string) error { return launcher.Report(*options) },
+	}
+}
+
+func buildCommand(options *launcher.Options) *cobra.Command {
+	return &cobra.Command{
+		Use:   "build",
+		Short: "Build the programs that a sandbox runs",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return build.Programs(cmd.Context(), build.Options{Module: options.Module, Out: options.Programs, Progress: options.Out})
+		},
+	}
+}
+
+func imageCommand(options *launcher.Options) *cobra.Command {
+	return &cobra.Command{
+		Use:   "image IMAGE=DIRECTORY",
+		Short: "Tell a running sandbox what pods with an image run",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			repository, dir, err := images.Parse(args[0])
+			if err != nil {
+				return err
+			}
+			if err := images.In(options.Dir).Add(repository, dir); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(options.Out, "%s: %s\n", repository, dir)
+			return err
+		},
+	}
+}

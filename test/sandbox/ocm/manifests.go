@@ -1,0 +1,125 @@
+package ocm
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/template"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+// The names under which OCM's own charts install it.
+const (
+	clusterManagerName = "cluster-manager"
+	hubNamespace       = "open-cluster-management-hub"
+	addonsNamespace    = "open-cluster-management"
+
+	klusterletName  = "klusterlet"
+	agentNamespace  = "open-cluster-management-agent"
+	registrationSA  = "klusterlet-registration-sa"
+	workSA          = "klusterlet-work-sa"
+	controllerSA    = "registration-controller-sa"
+	placementSA     = "placement-controller-sa"
+	addonManagerSA  = "addon-manager-controller-sa"
+	addonWebhookSA  = "addon-webhook-sa"
+	aggregateToWork = "open-cluster-management.io/aggregate-to-work"
+)
+
+// values are what OCM's templates of CRDs and RBAC ask for, under its names
+// (manifests.HubConfig and the klusterlet's configuration in OCM's module).
+type values struct {
+	ClusterManagerName, ClusterManagerNamespace                    string
+	AddonAPIServiceCABundle                                        string
+	ClusterImporterEnabled, ClusterProfileEnabled, GRPCAuthEnabled bool
+
+	KlusterletName, KlusterletNamespace, AgentNamespace string
+	RegistrationServiceAccount, WorkServiceAccount      string
+
+	Labels map[string]string
+}
+
+func defaultValues() values {
+	return values{
+		ClusterManagerName: clusterManagerName, ClusterManagerNamespace: hubNamespace,
+		KlusterletName: klusterletName, KlusterletNamespace: agentNamespace, AgentNamespace: agentNamespace,
+		RegistrationServiceAccount: registrationSA, WorkServiceAccount: workSA,
+	}
+}
+
+// render reads the templates below dir that match the patterns, in order of
+// their names, and renders them as one YAML stream.
+func render(dir string, v values, patterns ...string) ([]byte, error) {
+	var files []string
+	for _, pattern := range patterns {
+		matches, err := filepath.Glob(filepath.Join(dir, pattern))
+		if err != nil {
+			return nil, fmt.Errorf("look for OCM's manifests %s: %w", pattern, err)
+		}
+		if len(matches) == 0 {
+			return nil, fmt.Errorf("no manifest of OCM matches %s in %s: remove the directory of the built programs and build them again", pattern, dir)
+		}
+		slices.Sort(matches)
+		files = append(files, matches...)
+	}
+	var out bytes.Buffer
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("read a manifest of OCM: %w", err)
+		}
+		t, err := template.New(filepath.Base(file)).Parse(string(content))
+		if err != nil {
+			return nil, fmt.Errorf("parse OCM's manifest %s: %w", file, err)
+		}
+		if err := t.Execute(&out, v); err != nil {
+			return nil, fmt.Errorf("render OCM's manifest %s: %w", file, err)
+		}
+		out.WriteString("\n---\n")
+	}
+	return out.Bytes(), nil
+}
+
+// serviceAccounts are the manifests of namespaces and of ServiceAccounts in the
+// last of them. OCM's own template of the registration controller's account
+// renders an annotation that the API server refuses, so they are made here.
+func serviceAccounts(namespaces []string, names ...string) []byte {
+	var out strings.Builder
+	for _, ns := range namespaces {
+		fmt.Fprintf(&out, "apiVersion: v1\nkind: Namespace\nmetadata: {name: %s}\n---\n", ns)
+	}
+	for _, name := range names {
+		fmt.Fprintf(&out, "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: %s, namespace: %s}\n---\n", name, namespaces[len(namespaces)-1])
+	}
+	return []byte(out.String())
+}
+
+// convertByURL makes a CRD's conversion webhook one that is reached by an
+// address: there is no service network in the sandbox.
+func convertByURL(crd *unstructured.Unstructured, url string) error {
+	client, found, err := unstructured.NestedMap(crd.Object, "spec", "conversion", "webhook", "clientConfig")
+	if err != nil || !found {
+		return err
+	}
+	delete(client, "service")
+	client["url"] = url
+	return unstructured.SetNestedMap(crd.Object, client, "spec", "conversion", "webhook", "clientConfig")
+}
+
+// encode is the inverse of apply.Decode.
+func encode(objects []*unstructured.Unstructured) ([]byte, error) {
+	var out bytes.Buffer
+	for _, object := range objects {
+		document, err := yaml.Marshal(object.Object)
+		if err != nil {
+			return nil, fmt.Errorf("encode %s %s: %w", object.GetKind(), object.GetName(), err)
+		}
+		out.Write(document)
+		out.WriteString("---\n")
+	}
+	return out.Bytes(), nil
+}

@@ -1,0 +1,121 @@
+// Package process runs a program and starts it again when it ends.
+//
+// It does not stop programs in any order, nor make sure that they are gone when
+// the supervisor dies: the supervisor's PID namespace does that.
+package process
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"k8s.io/klog/v2"
+)
+
+// logTail is how many bytes of a program's log an error shows.
+const logTail = 1500
+
+// Spec says how a program is run.
+type Spec struct {
+	// Name is how errors and logs call it, such as cluster1/work-agent.
+	Name string
+	// Path is the program, Args its arguments.
+	Path string
+	Args []string
+	// Env is added to the supervisor's environment.
+	Env []string
+	// Log is the file that stdout and stderr are appended to.
+	Log string
+}
+
+// LoopError is a program that died again and again.
+type LoopError struct {
+	Name, Log, Tail string
+	Cause           error
+}
+
+func (e *LoopError) Error() string {
+	return fmt.Sprintf("%s died %d times within %s, the last time with: %v; the end of its log %s:\n%s",
+		e.Name, deathsTolerated+1, deathsWindow, e.Cause, e.Log, e.Tail)
+}
+
+// Keep runs the program until ctx ends, starting it again whenever it ends. A
+// program that dies four times in a minute is told to onLoop, and started
+// again at a slower pace. Keep returns an error only when the program cannot be
+// started at all.
+func Keep(ctx context.Context, spec Spec, onLoop func(*LoopError)) error {
+	logger := klog.FromContext(ctx).WithValues("program", spec.Name)
+	var died deaths
+	for ctx.Err() == nil {
+		cause, err := runOnce(ctx, spec)
+		if err != nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			break
+		}
+		died = died.add(time.Now())
+		logger.Info("Program ended, starting it again", "cause", cause.Error(), "pause", died.pause())
+		if died.looping() {
+			onLoop(&LoopError{Name: spec.Name, Log: spec.Log, Tail: tail(spec.Log), Cause: cause})
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(died.pause()):
+		}
+	}
+	return nil
+}
+
+// runOnce runs the program to its end; cause says how it ended, err that it did
+// not start.
+func runOnce(ctx context.Context, spec Spec) (cause, err error) {
+	if err := os.MkdirAll(filepath.Dir(spec.Log), 0o700); err != nil {
+		return nil, fmt.Errorf("create the log directory of %s: %w", spec.Name, err)
+	}
+	log, err := os.OpenFile(spec.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open the log of %s: %w", spec.Name, err)
+	}
+	defer func() { _ = log.Close() }()
+	cmd := exec.CommandContext(ctx, spec.Path, spec.Args...)
+	cmd.Env = append(os.Environ(), spec.Env...)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 3 * time.Second
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start %s: %w", spec.Name, err)
+	}
+	if err := cmd.Wait(); err != nil {
+		return err, nil
+	}
+	return fmt.Errorf("exit status 0"), nil
+}
+
+// tail is the end of a log file, from the beginning of a line.
+func tail(file string) string {
+	f, err := os.Open(file)
+	if err != nil {
+		return fmt.Sprintf("(%v)", err)
+	}
+	defer func() { _ = f.Close() }()
+	if size, err := f.Seek(0, io.SeekEnd); err == nil && size > logTail {
+		_, _ = f.Seek(-logTail, io.SeekEnd)
+	} else {
+		_, _ = f.Seek(0, io.SeekStart)
+	}
+	content, err := io.ReadAll(f)
+	if err != nil {
+		return fmt.Sprintf("(%v)", err)
+	}
+	text := string(content)
+	if _, after, ok := strings.Cut(text, "\n"); ok && len(content) == logTail {
+		text = after
+	}
+	return strings.TrimRight(text, "\n")
+}

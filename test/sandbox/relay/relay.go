@@ -1,0 +1,66 @@
+// Package relay carries TCP connections from listeners that were opened in one
+// network namespace to addresses in the namespace where it runs: that is how
+// programs outside the sandbox reach the API servers inside.
+//
+// It copies bytes and looks at none of them: TLS is between the two ends.
+package relay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"time"
+)
+
+// dialTimeout bounds a connection attempt to an address of this same machine.
+const dialTimeout = 5 * time.Second
+
+// Serve accepts on the listener until ctx ends and connects each connection to
+// the target. It waits for the connections that it opened.
+func Serve(ctx context.Context, listener net.Listener, target string) error {
+	var open sync.WaitGroup
+	defer open.Wait()
+	stop := context.AfterFunc(ctx, func() { _ = listener.Close() })
+	defer stop()
+	for {
+		conn, err := listener.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("accept a connection for %s: %w", target, err)
+		}
+		open.Go(func() { carry(ctx, conn, target) })
+	}
+}
+
+// carry copies both ways until both sides are done, or ctx ends.
+func carry(ctx context.Context, client net.Conn, target string) {
+	defer func() { _ = client.Close() }()
+	dialer := net.Dialer{Timeout: dialTimeout}
+	server, err := dialer.DialContext(ctx, "tcp", target)
+	if err != nil {
+		return // the client sees its connection closed, as with a server that is not there
+	}
+	defer func() { _ = server.Close() }()
+	stop := context.AfterFunc(ctx, func() {
+		_ = client.Close()
+		_ = server.Close()
+	})
+	defer stop()
+	var both sync.WaitGroup
+	both.Go(func() { pipe(server, client) })
+	both.Go(func() { pipe(client, server) })
+	both.Wait()
+}
+
+// pipe copies one direction and passes the end of the stream on.
+func pipe(to, from net.Conn) {
+	_, _ = io.Copy(to, from)
+	if half, ok := to.(interface{ CloseWrite() error }); ok {
+		_ = half.CloseWrite()
+	}
+}

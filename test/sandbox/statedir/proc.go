@@ -1,0 +1,84 @@
+package statedir
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// ProcessStart returns when a process started, in clock ticks after boot, and
+// whether there is one.
+func ProcessStart(pid int) (uint64, bool) {
+	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, false
+	}
+	return parseStat(content)
+}
+
+// parseStat reads the start time of /proc/PID/stat: field 22, where the second
+// one is a name that may hold spaces and parentheses (proc_pid_stat(5)).
+func parseStat(content []byte) (uint64, bool) {
+	fields := strings.Fields(string(content[bytes.LastIndexByte(content, ')')+1:]))
+	if len(fields) < 20 {
+		return 0, false
+	}
+	start, err := strconv.ParseUint(fields[19], 10, 64)
+	return start, err == nil
+}
+
+// Process is a process of a sandbox.
+type Process struct {
+	PID  int
+	Args []string
+	// RSS is its resident memory in bytes.
+	RSS int64
+}
+
+// Processes are the processes on this machine with an argument that contains
+// the text: the programs of a sandbox are all given paths in its directory.
+func Processes(text string) []Process {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil
+	}
+	var found []Process
+	for _, entry := range entries {
+		pid, err := strconv.Atoi(entry.Name())
+		if err != nil {
+			continue
+		}
+		cmdline, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		if err != nil || !bytes.Contains(cmdline, []byte(text)) {
+			continue
+		}
+		args := strings.Split(strings.TrimRight(string(cmdline), "\x00"), "\x00")
+		found = append(found, Process{PID: pid, Args: args, RSS: residentBytes(pid)})
+	}
+	return found
+}
+
+// ProcessRSS is the resident memory of a process in bytes, and whether it is there.
+func ProcessRSS(pid int) (int64, bool) {
+	rss := residentBytes(pid)
+	return rss, rss > 0
+}
+
+// residentBytes reads the second field of /proc/PID/statm, in pages.
+func residentBytes(pid int) int64 {
+	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
+	if err != nil {
+		return 0
+	}
+	fields := strings.Fields(string(content))
+	if len(fields) < 2 {
+		return 0
+	}
+	pages, err := strconv.ParseInt(fields[1], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return pages * int64(os.Getpagesize())
+}

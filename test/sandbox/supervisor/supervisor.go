@@ -1,0 +1,176 @@
+// Package supervisor is the process that runs a sandbox: the first one of its
+// own PID namespace, in its own mount and network namespaces. It starts the
+// control planes, OCM on them and a node for each, and keeps them running.
+//
+// It ends nothing in order: when it ends, however that comes about, the kernel
+// ends everything in its PID namespace.
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"path/filepath"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/klog/v2"
+
+	"open-cluster-management.io/helloworld-addon/test/sandbox/build"
+	"open-cluster-management.io/helloworld-addon/test/sandbox/controlplane"
+	"open-cluster-management.io/helloworld-addon/test/sandbox/network"
+	"open-cluster-management.io/helloworld-addon/test/sandbox/ocm"
+	"open-cluster-management.io/helloworld-addon/test/sandbox/process"
+	"open-cluster-management.io/helloworld-addon/test/sandbox/relay"
+)
+
+// Options say what a supervisor runs.
+type Options struct {
+	// Dir is the sandbox's directory, Programs the one with the built programs.
+	Dir, Programs string
+	// Clusters are the names: the hub's first, then the managed clusters'.
+	Clusters []string
+	// Outside are the listeners on 127.0.0.1, opened before the network namespace
+	// was left, in the order of Clusters.
+	Outside []net.Listener
+	// Progress is told what has been done.
+	Progress *Progress
+}
+
+// supervisor is the state of a run.
+type supervisor struct {
+	Options
+	clusters []*member
+	ready    atomic.Bool
+	fail     context.CancelCauseFunc
+}
+
+// member is one cluster of the sandbox.
+type member struct {
+	*controlplane.Cluster
+	bridge *network.Bridge
+}
+
+// Run starts the sandbox and runs it until ctx ends.
+func Run(ctx context.Context, options Options) error {
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	s := &supervisor{Options: options, fail: fail}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return s.start(ctx, group) })
+	err := group.Wait()
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
+		err = cause
+	}
+	if err != nil {
+		options.Progress.Failed(err)
+	}
+	return err
+}
+
+// start brings everything up; what keeps running is added to the group.
+func (s *supervisor) start(ctx context.Context, group *errgroup.Group) error {
+	if err := s.create(); err != nil {
+		return err
+	}
+	for i, c := range s.clusters {
+		group.Go(func() error { return c.Run(ctx, s.onLoop) })
+		group.Go(func() error {
+			return relay.Serve(ctx, s.Outside[i], net.JoinHostPort(c.Address, fmt.Sprint(controlplane.APIPort)))
+		})
+	}
+	starting, startCtx := errgroup.WithContext(ctx)
+	hubReady := make(chan struct{})
+	starting.Go(func() error {
+		defer close(hubReady)
+		return s.startHub(startCtx, ctx, group)
+	})
+	for _, c := range s.clusters[1:] {
+		starting.Go(func() error { return s.startManaged(startCtx, ctx, group, c, hubReady) })
+	}
+	if err := starting.Wait(); err != nil {
+		return err
+	}
+	s.ready.Store(true)
+	s.Progress.Ready()
+	return nil
+}
+
+// create makes the clusters' networks and certificates.
+func (s *supervisor) create() error {
+	for i, name := range s.Options.Clusters {
+		gateway := netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 201, byte(i), 1}), 24)
+		bridge, err := network.NewBridge(fmt.Sprintf("sandbox%d", i), gateway)
+		if err != nil {
+			return fmt.Errorf("create the network of %s: %w", name, err)
+		}
+		cluster, err := controlplane.New(controlplane.Options{
+			Name: name, Dir: filepath.Join(s.Dir, name), Programs: s.Programs, Index: i,
+			Address: gateway.Addr().String(), OutsidePort: s.Outside[i].Addr().(*net.TCPAddr).Port,
+		})
+		if err != nil {
+			return err
+		}
+		s.clusters = append(s.clusters, &member{Cluster: cluster, bridge: bridge})
+	}
+	return s.writeKubeconfigs()
+}
+
+// startHub brings up the hub; starting bounds the start, running what is started.
+func (s *supervisor) startHub(starting, running context.Context, group *errgroup.Group) error {
+	hub := s.clusters[0]
+	if err := hub.WaitReady(starting); err != nil {
+		return err
+	}
+	s.Progress.Step("%s: control plane ready", hub.Name)
+	if err := s.startNode(starting, running, group, hub); err != nil {
+		return err
+	}
+	installed, err := ocm.InstallHub(starting, hub.Cluster, filepath.Join(s.Programs, build.Manifests))
+	if err != nil {
+		return err
+	}
+	group.Go(func() error { return installed.Run(running, s.onLoop) })
+	s.Progress.Step("%s: OCM installed", hub.Name)
+	return nil
+}
+
+// startManaged brings up a managed cluster and waits until it has joined the hub.
+func (s *supervisor) startManaged(starting, running context.Context, group *errgroup.Group, c *member, hubReady <-chan struct{}) error {
+	if err := c.WaitReady(starting); err != nil {
+		return err
+	}
+	s.Progress.Step("%s: control plane ready", c.Name)
+	if err := s.startNode(starting, running, group, c); err != nil {
+		return err
+	}
+	hub := s.clusters[0]
+	managed, err := ocm.InstallManaged(starting, c.Cluster, hub.Cluster, filepath.Join(s.Programs, build.Manifests))
+	if err != nil {
+		return err
+	}
+	select {
+	case <-hubReady:
+	case <-starting.Done():
+		return context.Cause(starting)
+	}
+	group.Go(func() error { return managed.Run(running, s.onLoop) })
+	if err := ocm.WaitAvailable(starting, hub.Admin, c.Name); err != nil {
+		return err
+	}
+	s.Progress.Step("%s: joined the hub and available", c.Name)
+	return nil
+}
+
+// onLoop ends a start on the first program that keeps dying. Once the sandbox
+// is up, a program that keeps dying is what somebody may be trying out: it is
+// logged and goes on being started.
+func (s *supervisor) onLoop(err *process.LoopError) {
+	if !s.ready.Load() {
+		s.fail(err)
+		return
+	}
+	klog.ErrorS(err.Cause, "A program keeps dying", "program", err.Name, "log", err.Log, "tail", err.Tail)
+}
