@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -28,6 +29,8 @@ type Options struct {
 	Module string
 	// Out is the directory that the programs are written to.
 	Out string
+	// Only are the names of the programs to build; none means all.
+	Only []string
 	// Progress is told which program is being built, and for how long.
 	Progress io.Writer
 }
@@ -54,6 +57,9 @@ const Manifests = "ocm-manifests"
 
 // Programs builds what is missing or out of date.
 func Programs(ctx context.Context, options Options) error {
+	if bad := unknown(options.Only); len(bad) > 0 {
+		return fmt.Errorf("no such program: %s", strings.Join(bad, ", "))
+	}
 	b := &builder{Options: options, started: time.Now()}
 	if err := b.inspect(ctx); err != nil {
 		return err
@@ -62,14 +68,33 @@ func Programs(ctx context.Context, options Options) error {
 		return fmt.Errorf("create the programs' directory: %w", err)
 	}
 	for i, p := range programs {
-		if b.current(p.name) {
+		if b.current(p.name) || !b.wanted(p.name) {
 			continue
 		}
 		if err := b.build(ctx, p, i+1); err != nil {
 			return err
 		}
 	}
+	if len(options.Only) > 0 {
+		return nil
+	}
 	return b.manifests()
+}
+
+// unknown are the names that no program has.
+func unknown(names []string) []string {
+	var bad []string
+	for _, name := range names {
+		if !slices.ContainsFunc(programs, func(p program) bool { return p.name == name }) {
+			bad = append(bad, name)
+		}
+	}
+	return bad
+}
+
+// wanted says whether the program is one of those asked for.
+func (b *builder) wanted(name string) bool {
+	return len(b.Only) == 0 || slices.Contains(b.Only, name)
 }
 
 type builder struct {

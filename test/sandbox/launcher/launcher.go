@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"open-cluster-management.io/helloworld-addon/test/sandbox/build"
+	"open-cluster-management.io/helloworld-addon/test/sandbox/container"
 	"open-cluster-management.io/helloworld-addon/test/sandbox/images"
 	"open-cluster-management.io/helloworld-addon/test/sandbox/statedir"
 	"open-cluster-management.io/helloworld-addon/test/sandbox/supervisor"
@@ -27,7 +28,7 @@ func Up(ctx context.Context, options Options) error {
 	if err := options.Validate(); err != nil {
 		return err
 	}
-	if err := error(nil); err != nil {
+	if err := container.Check(ctx); err != nil {
 		return err
 	}
 	dir, err := statedir.Acquire(options.Dir)
@@ -136,7 +137,7 @@ func supervise(options Options, clusters []string, files []*os.File) (*exec.Cmd,
 	cmd := exec.Command(self, append(args, clusters...)...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.ExtraFiles = files
-	cmd.SysProcAttr = isolated(os.Geteuid())
+	cmd.SysProcAttr = isolated()
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start the supervisor in namespaces of its own: %w", err)
 	}

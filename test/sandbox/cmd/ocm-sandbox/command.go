@@ -24,7 +24,7 @@ func command() *cobra.Command {
 	root.PersistentFlags().StringVar(&options.Programs, "programs", "bin/sandbox", "directory of the built programs")
 	root.PersistentFlags().StringVar(&options.Module, "module", "test/sandbox/programs", "Go module that pins the programs")
 	root.AddCommand(upCommand(options), downCommand(options), buildCommand(options), imageCommand(options),
-		statusCommand(options), superviseCommand(options), containerInitCommand())
+		statusCommand(options), superviseCommand(options))
 	return root
 }
 
@@ -65,11 +65,12 @@ func statusCommand(options *launcher.Options) *cobra.Command {
 
 func buildCommand(options *launcher.Options) *cobra.Command {
 	return &cobra.Command{
-		Use:   "build",
-		Short: "Build the programs that a sandbox runs",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return build.Programs(cmd.Context(), build.Options{Module: options.Module, Out: options.Programs, Progress: options.Out})
+		Use:   "build [PROGRAM...]",
+		Short: "Build the programs that a sandbox runs, or some of them",
+		RunE: func(cmd *cobra.Command, names []string) error {
+			return build.Programs(cmd.Context(), build.Options{
+				Module: options.Module, Out: options.Programs, Only: names, Progress: options.Out,
+			})
 		},
 	}
 }

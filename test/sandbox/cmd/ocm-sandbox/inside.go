@@ -63,13 +63,3 @@ func inherit(clusters int) ([]net.Listener, error) {
 	}
 	return listeners, errors.Join(problems...)
 }
-
-// containerInitCommand is what the node starts as the first process of a container.
-func containerInitCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:    "container-init",
-		Hidden: true,
-		Args:   cobra.NoArgs,
-		RunE:   func(*cobra.Command, []string) error { return errors.New("not there yet") },
-	}
-}

@@ -4,13 +4,19 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
+
+	"open-cluster-management.io/helloworld-addon/test/sandbox/container"
 )
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == container.InitArg {
+		os.Exit(containerInit())
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := command().ExecuteContext(ctx)
 	stop()
@@ -18,4 +24,17 @@ func main() {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
 	}
+}
+
+// containerInit is the first process of a container, which becomes its program.
+// An error of a start has been reported to the starter by then.
+func containerInit() int {
+	err := container.Init()
+	if err == nil {
+		return 0
+	}
+	if !errors.As(err, new(*container.StartError)) {
+		fmt.Fprintln(os.Stderr, "error:", err)
+	}
+	return 1
 }

@@ -1,0 +1,83 @@
+package container
+
+import (
+	"fmt"
+	"path"
+	"strings"
+)
+
+const (
+	// defaultPath is what Docker and containerd use for an image without PATH.
+	defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+	// maxHostname is the kubelet's limit; the kernel's is 64.
+	maxHostname = 63
+)
+
+// environment adds what a container runtime adds where it is missing. The last
+// entry of a name wins.
+func environment(env []string, hostname string) []string {
+	var out []string
+	index := map[string]int{}
+	for _, entry := range env {
+		name, _, _ := strings.Cut(entry, "=")
+		if i, found := index[name]; found {
+			out[i] = entry
+			continue
+		}
+		index[name] = len(out)
+		out = append(out, entry)
+	}
+	for _, add := range [][2]string{{"PATH", defaultPath}, {"HOME", "/"}, {"HOSTNAME", hostname}} {
+		if _, found := index[add[0]]; !found {
+			out = append(out, add[0]+"="+add[1])
+		}
+	}
+	return out
+}
+
+// shortHostname cuts a name as the kubelet does: to 63 bytes, and so that it
+// does not end in a dot or a hyphen.
+func shortHostname(name string) string {
+	if len(name) <= maxHostname {
+		return name
+	}
+	return strings.TrimRight(name[:maxHostname], "-.")
+}
+
+// hostsFile is the content of /etc/hosts. The address may be empty.
+func hostsFile(hostname, address string, hosts []Host) string {
+	var b strings.Builder
+	b.WriteString("127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n")
+	if address != "" && hostname != "" {
+		fmt.Fprintf(&b, "%s\t%s\n", address, hostname)
+	}
+	for _, host := range hosts {
+		fmt.Fprintf(&b, "%s\t%s\n", host.IP, strings.Join(host.Names, "\t"))
+	}
+	return b.String()
+}
+
+// parents is the set of the directories above the paths, without the root.
+func parents(paths []string) map[string]bool {
+	set := map[string]bool{}
+	for _, p := range paths {
+		for dir := path.Dir(path.Clean("/" + p)); dir != "/"; dir = path.Dir(dir) {
+			set[dir] = true
+		}
+	}
+	return set
+}
+
+// mapped tells whether a table of the form of /proc/self/uid_map maps an id.
+func mapped(table string, id int) bool {
+	for line := range strings.Lines(table) {
+		var first, outside, count int
+		if n, err := fmt.Sscan(line, &first, &outside, &count); err != nil || n != 3 {
+			continue
+		}
+		if id >= first && id-first < count {
+			return true
+		}
+	}
+	return false
+}

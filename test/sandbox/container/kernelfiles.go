@@ -1,0 +1,110 @@
+package container
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+var (
+	devices = []string{"null", "zero", "full", "random", "urandom", "tty"}
+	devLink = map[string]string{
+		"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2",
+	}
+
+	// The paths of /proc that container runtimes hide or make read-only (the
+	// list is Docker's default). A program that runs as the machine's root
+	// without capabilities could write kernel settings otherwise: they ask for
+	// the owner alone.
+	hidden   = []string{"acpi", "interrupts", "kcore", "keys", "latency_stats", "sched_debug", "scsi", "timer_list", "timer_stats"}
+	readOnly = []string{"bus", "fs", "irq", "sys", "sysrq-trigger"}
+)
+
+// mountKernelFiles makes /proc and /dev below root.
+func mountKernelFiles(root string) error {
+	if err := mountProc(filepath.Join(root, "proc")); err != nil {
+		return err
+	}
+	return mountDev(filepath.Join(root, "dev"))
+}
+
+func mountProc(target string) error {
+	if err := os.Mkdir(target, 0o555); err != nil {
+		return fmt.Errorf("create the mount point of /proc: %w", err)
+	}
+	err := unix.Mount("proc", target, "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")
+	if errors.Is(err, unix.EPERM) {
+		// In a user namespace the kernel gives no fresh /proc to one whose own
+		// has parts hidden, as in a container.
+		err = bind("/proc", target, true)
+	}
+	if err != nil {
+		return fmt.Errorf("mount /proc: %w", err)
+	}
+	for _, name := range readOnly {
+		if err := restrict(filepath.Join(target, name), func(at string) error { return bind(at, at, true) }); err != nil {
+			return err
+		}
+	}
+	for _, name := range hidden {
+		if err := restrict(filepath.Join(target, name), hide); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// restrict applies f to a path unless the kernel has none such.
+func restrict(at string, f func(string) error) error {
+	if _, err := os.Lstat(at); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err := f(at); err != nil {
+		return fmt.Errorf("restrict /proc: %w", err)
+	}
+	return nil
+}
+
+func hide(at string) error {
+	info, err := os.Lstat(at)
+	if err != nil {
+		return err
+	}
+	if info.IsDir() {
+		return mountTmpfs("hidden", at, unix.MS_RDONLY, "size=0")
+	}
+	return bind("/dev/null", at, false)
+}
+
+func mountDev(target string) error {
+	if err := os.Mkdir(target, 0o755); err != nil {
+		return fmt.Errorf("create the mount point of /dev: %w", err)
+	}
+	if err := mountTmpfs("dev", target, unix.MS_NOEXEC, "mode=0755,size=64k"); err != nil {
+		return err
+	}
+	for _, name := range devices {
+		at := filepath.Join(target, name)
+		if err := createFile(at); err != nil {
+			return err
+		}
+		if err := bind(filepath.Join("/dev", name), at, false); err != nil {
+			return err
+		}
+	}
+	for name, to := range devLink {
+		if err := os.Symlink(to, filepath.Join(target, name)); err != nil {
+			return fmt.Errorf("link /dev/%s: %w", name, err)
+		}
+	}
+	shm := filepath.Join(target, "shm")
+	if err := os.Mkdir(shm, 0o755); err != nil {
+		return fmt.Errorf("create the mount point of /dev/shm: %w", err)
+	}
+	// 64 MiB is Docker's and Kubernetes' default.
+	return mountTmpfs("shm", shm, unix.MS_NODEV|unix.MS_NOEXEC, "mode=1777,size=64m")
+}

@@ -1,0 +1,135 @@
+package container
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/moby/sys/capability"
+)
+
+// Spec says how a container is run.
+type Spec struct {
+	// ID names the container in the mount table and in errors.
+	ID string
+	// Hostname is cut to 63 bytes, as the kubelet does.
+	Hostname string
+
+	// Image is the directory that is the image's root file system. It is not
+	// written to.
+	Image string
+	// Root is an empty directory of the caller's, on which the container's root
+	// is mounted. The mount is in the container's mount namespace: for everyone
+	// else the directory stays empty.
+	Root string
+	// ReadOnlyRoot makes the root read-only, but not the mounts in it.
+	ReadOnlyRoot bool
+	// Mounts are mounted in order.
+	Mounts []Mount
+
+	// Args is the program and its arguments. A program without a slash is
+	// looked up in the PATH of Env inside the container.
+	Args []string
+	// Env is the whole environment, as NAME=value. PATH, HOME and HOSTNAME are
+	// added where they are missing.
+	Env []string
+	// Dir is the working directory, / when empty. It is made when missing.
+	Dir string
+
+	// UID, GID and Groups are whom the program runs as. An id that the user
+	// namespace does not map is left at 0.
+	UID, GID int
+	Groups   []int
+	// Capabilities are the ones kept, by the names that Kubernetes uses, such as
+	// NET_BIND_SERVICE. None is kept unless it is named here, and a program that
+	// does not run as 0 has none at all, as with Kubernetes.
+	Capabilities []string
+
+	// Hosts are the lines of /etc/hosts beside the usual ones.
+	Hosts []Host
+	// ResolvConf is the content of /etc/resolv.conf: names are not resolved
+	// when it is empty.
+	ResolvConf string
+}
+
+// Mount puts a directory or file of the caller's at a place in the container.
+type Mount struct {
+	// Source is there before the start; a symbolic link is followed then, once.
+	Source string
+	// Target is a path in the container. Where it is missing it is made, in the
+	// container's own root and never in the image.
+	Target   string
+	ReadOnly bool
+}
+
+// Host is a line of /etc/hosts.
+type Host struct {
+	IP    string
+	Names []string
+}
+
+// validate returns everything that is wrong with the spec by itself.
+func (s Spec) validate() error {
+	var errs []error
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+
+	if len(s.Args) == 0 || s.Args[0] == "" {
+		bad("no program to run: name it as the first of the arguments")
+	}
+	for _, path := range []struct{ name, value string }{{"image", s.Image}, {"root", s.Root}} {
+		if !filepath.IsAbs(path.value) {
+			bad("%s directory %q is not an absolute path", path.name, path.value)
+		}
+	}
+	if s.Dir != "" && !filepath.IsAbs(s.Dir) {
+		bad("working directory %q is not an absolute path", s.Dir)
+	}
+	for _, m := range s.Mounts {
+		if !filepath.IsAbs(m.Source) {
+			bad("mount source %q (for %q) is not an absolute path", m.Source, m.Target)
+		}
+		if !filepath.IsAbs(m.Target) || filepath.Clean(m.Target) == "/" {
+			bad("mount target %q is not an absolute path below /", m.Target)
+		}
+	}
+	for _, entry := range s.Env {
+		if name, _, found := strings.Cut(entry, "="); !found || name == "" {
+			bad("environment entry %q is not of the form NAME=value", entry)
+		}
+	}
+	for _, text := range slices.Concat(s.Args, s.Env) {
+		if strings.ContainsRune(text, 0) {
+			bad("%q contains a NUL byte", text)
+		}
+	}
+	for _, id := range append([]int{s.UID, s.GID}, s.Groups...) {
+		if id < 0 {
+			bad("user or group id %d is negative", id)
+		}
+	}
+	_, err := capabilities(s.Capabilities)
+	return errors.Join(append(errs, err)...)
+}
+
+// capabilities translates names such as NET_BIND_SERVICE; CAP_NET_BIND_SERVICE
+// and ALL are understood too.
+func capabilities(names []string) ([]capability.Cap, error) {
+	var kept []capability.Cap
+	var errs []error
+	known := capability.ListKnown()
+	for _, name := range names {
+		short := strings.ToLower(strings.TrimPrefix(name, "CAP_"))
+		if short == "all" {
+			return known, nil
+		}
+		i := slices.IndexFunc(known, func(c capability.Cap) bool { return c.String() == short })
+		if i < 0 {
+			errs = append(errs, fmt.Errorf("capability %q is not known: use a name such as NET_BIND_SERVICE", name))
+			continue
+		}
+		kept = append(kept, known[i])
+	}
+	return kept, errors.Join(errs...)
+}

@@ -1,0 +1,147 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// The cluster that the demo shows, and the ConfigMap that travels.
+const (
+	cluster       = "cluster1"
+	configMapName = "greeting"
+)
+
+// The aims that the summary compares with, on two cores, programs built.
+const (
+	aimTotal     = 30 * time.Second
+	aimFirstCopy = 5 * time.Second
+	aimAvailable = 35 * time.Second
+)
+
+// demo is one run.
+type demo struct {
+	Options
+	started time.Time
+	clients *clients
+}
+
+// Run runs the demo. Without Once it leaves the sandbox up until ctx ends; in
+// every case the sandbox is gone when it returns.
+func Run(ctx context.Context, options Options) (err error) {
+	if err := options.Validate(); err != nil {
+		return err
+	}
+	d := &demo{Options: options, started: time.Now()}
+	d.chapter("1. A hub and %d managed cluster(s), as processes of this machine", d.Clusters)
+	if err := d.run(ctx, d.sandboxArgs("up", fmt.Sprintf("--clusters=%d", d.Clusters), "--image="+d.Image+"="+d.ImageRoot)...); err != nil {
+		return fmt.Errorf("start the sandbox: %w", err)
+	}
+	defer func() { err = errors.Join(err, d.down()) }()
+	if err := d.show(ctx); err != nil {
+		if ctx.Err() != nil {
+			return errors.New("interrupted")
+		}
+		return err
+	}
+	if d.Once {
+		return nil
+	}
+	d.say("\nThe sandbox stays up: try the commands above. Ctrl-C ends it and removes its files.")
+	<-ctx.Done()
+	return nil
+}
+
+// down removes the sandbox, also when the demo was interrupted.
+func (d *demo) down() error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if err := d.run(ctx, d.sandboxArgs("down")...); err != nil {
+		return fmt.Errorf("end the sandbox: %w", err)
+	}
+	return nil
+}
+
+func (d *demo) sandboxArgs(args ...string) []string {
+	return append(strings.Fields(d.Sandbox), args...)
+}
+
+// show is the story from the deployed add-on to the deleted copy.
+func (d *demo) show(ctx context.Context) (err error) {
+	if d.clients, err = newClients(d.kubeconfig("hub"), d.kubeconfig(cluster)); err != nil {
+		return err
+	}
+	d.chapter("2. The add-on's controller on the hub (make deploy-example)")
+	if err := d.run(ctx, filepath.Join(d.Deploy, "apply"), d.Kubectl, d.Image); err != nil {
+		return fmt.Errorf("deploy the add-on: %w", err)
+	}
+	if _, err := d.watch(ctx, []sight{d.controllerAvailable()}); err != nil {
+		return err
+	}
+
+	d.chapter("3. A ConfigMap on the hub, in the namespace of %s, and the add-on enabled there", cluster)
+	if err := d.writeConfigMap(ctx, "hello from the hub"); err != nil {
+		return err
+	}
+	d.say("   %s -n %s get configmap %s        # greeting: hello from the hub", d.hubKubectl(), cluster, configMapName)
+	enabled := time.Now()
+	if err := d.run(ctx, d.Kubectl, "--kubeconfig="+d.kubeconfig("hub"), "apply", "-f", filepath.Join(d.Deploy, "example", "managedclusteraddon.yaml")); err != nil {
+		return fmt.Errorf("enable the add-on: %w", err)
+	}
+	times, err := d.watch(ctx, d.enabling())
+	if err != nil {
+		return err
+	}
+	copied, available := times["copy"], times["available"]
+
+	d.chapter("4. The ConfigMap changes on the hub, and is deleted there")
+	changed, deleted, err := d.changeAndDelete(ctx)
+	if err != nil {
+		return err
+	}
+	d.look()
+	d.summary(copied.Sub(d.started), copied.Sub(enabled), available.Sub(enabled), changed, deleted)
+	return nil
+}
+
+// changeAndDelete times how the copy follows.
+func (d *demo) changeAndDelete(ctx context.Context) (changed, deleted time.Duration, err error) {
+	start := time.Now()
+	if err := d.writeConfigMap(ctx, "changed on the hub"); err != nil {
+		return 0, 0, err
+	}
+	times, err := d.watch(ctx, []sight{d.copySays("changed on the hub")})
+	if err != nil {
+		return 0, 0, err
+	}
+	changed = times["copy"].Sub(start)
+	start = time.Now()
+	if err := d.clients.deleteConfigMap(ctx); err != nil {
+		return 0, 0, err
+	}
+	if times, err = d.watch(ctx, []sight{d.copyGone()}); err != nil {
+		return 0, 0, err
+	}
+	return changed, times["gone"].Sub(start), nil
+}
+
+// run shows a command and runs it, with its output indented below.
+func (d *demo) run(ctx context.Context, args ...string) error {
+	d.say("   $ %s", strings.Join(args, " "))
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	out := &indented{out: d.Out, prefix: "     "}
+	cmd.Stdout, cmd.Stderr = out, out
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+d.kubeconfig("hub"))
+	// Ctrl-C in a terminal reaches the whole foreground group; commands are in
+	// groups of their own, so that only the demo decides how they end.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 30 * time.Second
+	return cmd.Run()
+}

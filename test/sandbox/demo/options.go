@@ -1,0 +1,62 @@
+package demo
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Options say what the demo runs.
+type Options struct {
+	// Sandbox is the command that drives the sandbox, without its verb.
+	Sandbox string
+	// Dir is the sandbox's directory.
+	Dir string
+	// Image is the add-on's image and ImageRoot the directory laid out like it.
+	Image, ImageRoot string
+	// Kubectl is the kubectl that the demo runs and shows.
+	Kubectl string
+	// Deploy is the directory with the add-on's manifests and scripts.
+	Deploy string
+	// Clusters is the number of managed clusters; the demo uses the first.
+	Clusters int
+	// Once ends the demo, and the sandbox, when all has been seen.
+	Once bool
+	// Out is told the story.
+	Out io.Writer
+	// Patience bounds the wait for everything to be seen.
+	Patience time.Duration
+}
+
+// Validate reports every problem, naming flag and value, and makes paths absolute.
+func (o *Options) Validate() error {
+	var problems []error
+	if o.Clusters < 1 {
+		problems = append(problems, fmt.Errorf("--clusters=%d: the demo needs a managed cluster: 1 or more", o.Clusters))
+	}
+	if strings.TrimSpace(o.Sandbox) == "" {
+		problems = append(problems, errors.New("--sandbox: name the command that drives the sandbox"))
+	}
+	for flag, value := range map[string]*string{
+		"--dir": &o.Dir, "--kubectl": &o.Kubectl, "--deploy": &o.Deploy, "--image-root": &o.ImageRoot,
+	} {
+		if *value == "" {
+			problems = append(problems, fmt.Errorf("%s: name a path", flag))
+			continue
+		}
+		absolute, err := filepath.Abs(*value)
+		if err != nil {
+			problems = append(problems, fmt.Errorf("%s=%s: %w", flag, *value, err))
+			continue
+		}
+		*value = absolute
+	}
+	return errors.Join(problems...)
+}
+
+func (o *Options) kubeconfig(cluster string) string {
+	return filepath.Join(o.Dir, cluster+".kubeconfig")
+}

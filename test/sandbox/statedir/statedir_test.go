@@ -1,0 +1,127 @@
+package statedir
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestAcquire(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "sandbox")
+	first, err := Acquire(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first.Leftover {
+		t.Error("a new directory has no leftovers")
+	}
+	if _, err := Acquire(dir); !errors.Is(err, ErrRunning) {
+		t.Errorf("a second Acquire = %v, want %v", err, ErrRunning)
+	}
+	leftover := filepath.Join(dir, "hub", "etcd")
+	if err := os.MkdirAll(leftover, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	_ = first.Lock.Close() // as the kernel does when the holder dies
+	again, err := Acquire(dir)
+	if err != nil {
+		t.Fatalf("Acquire of a crashed sandbox's directory: %v", err)
+	}
+	if _, err := os.Stat(leftover); !again.Leftover || !os.IsNotExist(err) {
+		t.Errorf("leftover = %v, stat = %v: the crashed sandbox's files should be gone", again.Leftover, err)
+	}
+}
+
+func TestAcquireRefusesWhatIsNotASandbox(t *testing.T) {
+	dir := t.TempDir()
+	precious := filepath.Join(dir, "precious")
+	if err := os.WriteFile(precious, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Acquire(dir); err == nil || !strings.Contains(err.Error(), "SANDBOX_DIR") {
+		t.Errorf("Acquire = %v, want one that says to set SANDBOX_DIR", err)
+	}
+	if _, err := Remove(dir); err == nil {
+		t.Error("Remove removed a directory that is not a sandbox's")
+	}
+	if _, err := os.Stat(precious); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAcquireSaysWhatCannotBeWritten(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Acquire(filepath.Join(file, "sandbox")); err == nil || !strings.Contains(err.Error(), "SANDBOX_DIR") {
+		t.Errorf("Acquire = %v, want one that says to set SANDBOX_DIR", err)
+	}
+}
+
+func TestRemoveEndsTheRecordedProcess(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "sandbox")
+	d, err := Acquire(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("sleep", "60")
+	cmd.ExtraFiles = []*os.File{d.Lock} // it holds the lock, as the supervisor does
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = d.Lock.Close()
+	record := Record{PID: cmd.Process.Pid}
+	record.StartTime, _ = ProcessStart(record.PID)
+	if err := d.Write(record); err != nil {
+		t.Fatal(err)
+	}
+	removed, err := Remove(dir)
+	if err != nil || !removed {
+		t.Fatalf("Remove = %v, %v", removed, err)
+	}
+	if err := cmd.Wait(); err == nil || !strings.Contains(err.Error(), "killed") {
+		t.Errorf("the process ended with %v, want killed", err)
+	}
+	if removed, err := Remove(dir); err != nil || removed {
+		t.Errorf("a second Remove = %v, %v, want nothing to do", removed, err)
+	}
+}
+
+func TestRemoveSparesAProcessThatReusesTheNumber(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "sandbox")
+	d, err := Acquire(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	start, alive := ProcessStart(os.Getpid())
+	if !alive {
+		t.Fatal("this process is not in /proc")
+	}
+	if err := d.Write(Record{PID: os.Getpid(), StartTime: start - 1}); err != nil {
+		t.Fatal(err)
+	}
+	_ = d.Lock.Close()
+	if removed, err := Remove(dir); err != nil || !removed {
+		t.Errorf("Remove = %v, %v", removed, err)
+	}
+}
+
+func TestParseStat(t *testing.T) {
+	for _, test := range []struct {
+		name, stat string
+		want       uint64
+		ok         bool
+	}{
+		{"a name with spaces and parentheses", "42 (a (b) c) S 1 42 42 0 -1 4194560 1 0 0 0 1 2 0 0 20 0 9 0 206098 7 8", 206098, true},
+		{"cut short", "42 (a) S 1 42", 0, false},
+		{"empty", "", 0, false},
+	} {
+		if got, ok := parseStat([]byte(test.stat)); got != test.want || ok != test.ok {
+			t.Errorf("%s: parseStat = %d, %v, want %d, %v", test.name, got, ok, test.want, test.ok)
+		}
+	}
+}
