@@ -8,7 +8,8 @@ MAKEFLAGS += --no-print-directory
 IMAGE ?= quay.io/open-cluster-management/helloworld-addon:latest
 CLUSTERS ?= 1
 SANDBOX_DIR ?= .sandbox
-VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+# vX.Y.Z and what comes after: Kubernetes' libraries panic at any other version
+VERSION ?= $(shell git describe --tags --match 'v[0-9]*' --dirty 2>/dev/null || echo v0.0.0-$$(git describe --always --dirty 2>/dev/null || echo unknown))
 COMMIT ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 # kubectl from the PATH, or the one that the sandbox builds
 KUBECTL ?= $(shell command -v kubectl || echo $(CURDIR)/bin/sandbox/kubectl)
@@ -94,11 +95,11 @@ test-long: test ## make test, and what takes longer
 
 .PHONY: bin/ocm-sandbox
 bin/ocm-sandbox:
-	@$(GO_BUILD) -C test/sandbox -o $(CURDIR)/$@ ./cmd/ocm-sandbox
+	@go build -C test/sandbox -trimpath -o $(CURDIR)/$@ ./cmd/ocm-sandbox
 
 .PHONY: bin/ocm-demo
 bin/ocm-demo:
-	@$(GO_BUILD) -C test/sandbox -o $(CURDIR)/$@ ./cmd/ocm-demo
+	@go build -C test/sandbox -trimpath -o $(CURDIR)/$@ ./cmd/ocm-demo
 
 .PHONY: sandbox-programs
 sandbox-programs: bin/ocm-sandbox ## Build etcd, Kubernetes and OCM from their Go modules (once, 8 to 10 minutes)

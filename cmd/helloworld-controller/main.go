@@ -1,0 +1,26 @@
+// Command helloworld-controller is the hub side of the add-on helloworld for
+// Open Cluster Management. See package controller.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"k8s.io/component-base/logs"
+
+	"open-cluster-management.io/helloworld-addon/pkg/hub/controller"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := controller.NewCommand().ExecuteContext(ctx)
+	stop()
+	logs.FlushLogs()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "helloworld-controller: %v\n", err)
+		os.Exit(1)
+	}
+}

@@ -1,0 +1,30 @@
+package manifests
+
+import _ "embed"
+
+// The objects that run the agent on a managed cluster, one YAML document each.
+// They are complete but for what differs between clusters, which pkg/hub/addon
+// fills in: the namespace, the arguments, the image and what an
+// AddOnDeploymentConfig asks for. They carry no template syntax, so no value
+// can ever change their structure.
+var (
+	// AgentNamespaceYAML is the install namespace.
+	//go:embed agent/namespace.yaml
+	AgentNamespaceYAML []byte
+
+	// AgentServiceAccountYAML is the agent's ServiceAccount.
+	//go:embed agent/serviceaccount.yaml
+	AgentServiceAccountYAML []byte
+
+	// AgentRoleYAML is all that the agent may do on the managed cluster.
+	//go:embed agent/role.yaml
+	AgentRoleYAML []byte
+
+	// AgentRoleBindingYAML gives the Role to the ServiceAccount.
+	//go:embed agent/rolebinding.yaml
+	AgentRoleBindingYAML []byte
+
+	// AgentDeploymentYAML runs the agent.
+	//go:embed agent/deployment.yaml
+	AgentDeploymentYAML []byte
+)

@@ -1,0 +1,58 @@
+package manifests
+
+// AgentCommand is the agent's program, found in the image's PATH.
+const AgentCommand = "helloworld-agent"
+
+// Names of the agent's flags, without the dashes.
+const (
+	// FlagClusterName takes the managed cluster's name, which is also its
+	// namespace on the hub. Required.
+	FlagClusterName = "cluster-name"
+
+	// FlagNamespace takes the install namespace, where the copies, the lease and
+	// the secret are. Required.
+	FlagNamespace = "namespace"
+
+	// FlagHubKubeconfigSecret takes the name of the Secret with the hub's
+	// kubeconfig in the install namespace.
+	FlagHubKubeconfigSecret = "hub-kubeconfig-secret"
+
+	// FlagHubKubeconfig takes a kubeconfig file for the hub instead of the
+	// secret.
+	FlagHubKubeconfig = "hub-kubeconfig"
+
+	// FlagKubeconfig takes the managed cluster's kubeconfig. Empty: in-cluster.
+	FlagKubeconfig = "kubeconfig"
+
+	// FlagHealthBindAddress takes the address of /healthz and /readyz.
+	FlagHealthBindAddress = "health-bind-address"
+
+	// FlagMetricsBindAddress takes the address of /metrics; "0" switches it off.
+	FlagMetricsBindAddress = "metrics-bind-address"
+
+	// FlagLeaseDuration takes the lease's duration, such as 60s.
+	FlagLeaseDuration = "lease-duration"
+
+	// FlagKubeAPIQPS takes the clients' limit of requests per second.
+	FlagKubeAPIQPS = "kube-api-qps"
+
+	// FlagKubeAPIBurst takes the clients' limit of requests at once.
+	FlagKubeAPIBurst = "kube-api-burst"
+
+	// FlagVerbosity takes the log level, 0 to 10.
+	FlagVerbosity = "v"
+)
+
+// Where the agent serves health. The probes in its Deployment and the default
+// of FlagHealthBindAddress use the same port.
+const (
+	// HealthPort is the port of /healthz and /readyz.
+	HealthPort = 8081
+
+	// DefaultHealthBindAddress is the default of FlagHealthBindAddress.
+	DefaultHealthBindAddress = ":8081"
+
+	// DefaultMetricsBindAddress is the default of FlagMetricsBindAddress: the
+	// pod's loopback only, because nothing authorizes its readers.
+	DefaultMetricsBindAddress = "localhost:8080"
+)

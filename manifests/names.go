@@ -1,0 +1,88 @@
+package manifests
+
+// Names that users and Open Cluster Management rely on.
+const (
+	// AddonName is the name of the ClusterManagementAddOn and of every
+	// ManagedClusterAddOn. OCM derives further names from it: the secret
+	// HubKubeconfigSecret, the ManifestWorks addon-<name>-deploy-N, and the DNS
+	// name DNSName.
+	AddonName = "helloworld"
+
+	// AgentName is the last part of the user name in the agent's certificate on
+	// the hub. It is the same at every start of the controller: when it changes,
+	// OCM's registration agent throws the certificate away and asks for another
+	// one on every cluster.
+	AgentName = "helloworld-agent"
+
+	// DNSName is the one DNS name in the agent's certificate request, put there
+	// by OCM's registration agent: <add-on>.addon.open-cluster-management.io.
+	DNSName = AddonName + ".addon.open-cluster-management.io"
+
+	// DefaultImage holds the programs of the controller and of the agent.
+	DefaultImage = "quay.io/open-cluster-management/helloworld-addon:latest"
+
+	// DefaultInstallNamespace is where OCM installs add-ons on a managed cluster
+	// when nobody names a namespace.
+	DefaultInstallNamespace = "open-cluster-management-agent-addon"
+)
+
+// Objects on the hub.
+const (
+	// ControllerName names the hub controller's Deployment, ServiceAccount and
+	// leader election Lease.
+	ControllerName = "helloworld-controller"
+
+	// HubRole names the Role and the RoleBinding in each cluster's namespace on
+	// the hub that give the cluster's agent its rights there.
+	HubRole = "open-cluster-management:helloworld-addon:agent"
+)
+
+// Objects on a managed cluster, in the install namespace.
+const (
+	// AgentDeployment names the agent's Deployment and its container.
+	AgentDeployment = "helloworld-agent"
+
+	// AgentServiceAccount names the agent's ServiceAccount.
+	AgentServiceAccount = "helloworld-agent-sa"
+
+	// AgentRole names the agent's Role and RoleBinding.
+	AgentRole = "helloworld-addon"
+
+	// HubKubeconfigSecret holds the agent's credentials for the hub. OCM's
+	// registration agent writes it: <add-on>-hub-kubeconfig.
+	HubKubeconfigSecret = AddonName + "-hub-kubeconfig"
+
+	// AgentLease is the Lease that the agent renews and OCM's registration agent
+	// watches: it must have the add-on's name.
+	AgentLease = AddonName
+)
+
+// Labels and annotations.
+const (
+	// Prefix is that of every label and annotation of this add-on.
+	Prefix = "helloworld.open-cluster-management.io/"
+
+	// SyncLabel on a ConfigMap on the hub, with the value SyncDisabled, takes it
+	// out of the mirror.
+	SyncLabel = Prefix + "sync"
+
+	// SyncDisabled is the value of SyncLabel that opts out.
+	SyncDisabled = "disabled"
+
+	// SourceAnnotation on a copy names its source on the hub as namespace/name.
+	SourceAnnotation = Prefix + "source"
+
+	// AdoptAnnotation on an object on the managed cluster, with the value
+	// AdoptTrue, gives it over to the agent.
+	AdoptAnnotation = Prefix + "adopt"
+
+	// AdoptTrue is the value of AdoptAnnotation that gives an object over.
+	AdoptTrue = "true"
+
+	// ManagedByLabel on a copy, with the value ManagedByAgent, says that the
+	// agent owns it.
+	ManagedByLabel = "app.kubernetes.io/managed-by"
+
+	// ManagedByAgent is the value of ManagedByLabel on a copy.
+	ManagedByAgent = "helloworld-agent"
+)

@@ -1,0 +1,210 @@
+package hubclient
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"open-cluster-management.io/helloworld-addon/pkg/agent/internal/fakeapi"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/kubeclient"
+)
+
+// scene is a managed cluster with the secret, a hub that asks for client
+// certificates, and a manager that reads the hub as serve.
+type scene struct {
+	t            *testing.T
+	ca           *authority
+	hub, managed *fakeapi.Server
+	manager      *Manager
+	serving      atomic.Int32
+	started      atomic.Int32
+
+	mu   sync.Mutex
+	seen []string
+}
+
+func newScene(t *testing.T) *scene {
+	t.Helper()
+	s := &scene{t: t, ca: newAuthority(t), hub: fakeapi.New(), managed: fakeapi.New()}
+	s.managed.Start()
+	t.Cleanup(s.managed.Close)
+	s.startHub(s.hub)
+	managed, err := kubeclient.New(s.managed.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.manager = New(Config{Secrets: managed.Secrets("copies"), Namespace: "copies", SecretName: "creds",
+		Identity: identity, Base: &rest.Config{}, Clock: clock.RealClock{}})
+	return s
+}
+
+// startHub records the serial number of each certificate that connects.
+func (s *scene) startHub(hub *fakeapi.Server) {
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(s.ca.pem)
+	hub.HTTP().TLS = &tls.Config{
+		Certificates: []tls.Certificate{s.ca.pair("hub", time.Now().Add(-time.Hour), time.Now().Add(time.Hour))},
+		ClientAuth:   tls.RequireAndVerifyClientCert, ClientCAs: pool,
+		VerifyConnection: func(state tls.ConnectionState) error {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.seen = append(s.seen, state.PeerCertificates[0].SerialNumber.String())
+			return nil
+		},
+	}
+	hub.HTTP().EnableHTTP2 = true
+	hub.HTTP().StartTLS()
+	s.t.Cleanup(hub.Close)
+}
+
+func (s *scene) connections() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.seen)
+}
+
+// serve watches the hub, as the mirror does.
+func (s *scene) serve(ctx context.Context, config *rest.Config) error {
+	s.serving.Add(1)
+	s.started.Add(1)
+	defer s.serving.Add(-1)
+	client, err := kubeclient.New(config)
+	if err != nil {
+		return err
+	}
+	for ctx.Err() == nil {
+		w, err := client.ConfigMaps("cluster1").Watch(ctx, metav1.ListOptions{ResourceVersion: "0"})
+		if err != nil {
+			continue
+		}
+		for range w.ResultChan() {
+		}
+	}
+	return nil
+}
+
+func (s *scene) run(serve Serve) (cancel func() error) {
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- s.manager.Run(ctx, serve) }()
+	cancel = sync.OnceValue(func() error { stop(); return <-ended })
+	s.t.Cleanup(func() { _ = cancel() })
+	return cancel
+}
+
+func (s *scene) put(server string, cert, key []byte) {
+	s.managed.Put("secrets", &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "creds", Namespace: "copies"},
+		Data: map[string][]byte{"kubeconfig": []byte(kubeconfig(server, s.ca.pem)), "tls.crt": cert, "tls.key": key}})
+}
+
+func (s *scene) fresh() (cert, key []byte) {
+	return s.ca.issue(user, time.Now().Add(-time.Hour), time.Now().Add(time.Hour))
+}
+
+func (s *scene) eventually(what string, condition func() bool) {
+	s.t.Helper()
+	deadline := time.Now().Add(10 * time.Second)
+	for !condition() {
+		if time.Now().After(deadline) {
+			s.t.Fatalf("%s: not within 10 s; ready: %v, problem: %v", what, s.manager.Ready(), s.manager.Problem())
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+func (s *scene) eventuallyNotReady(reason Reason) {
+	s.t.Helper()
+	s.eventually("not ready: "+string(reason), func() bool {
+		err := s.manager.Ready()
+		return err != nil && strings.Contains(err.Error(), string(reason)+":")
+	})
+}
+
+func TestManagerWaitsAndConnects(t *testing.T) {
+	s := newScene(t)
+	s.managed.Put("secrets", &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "another", Namespace: "copies"}})
+	cancel := s.run(s.serve)
+	s.eventuallyNotReady(SecretMissing)
+	cert, key := s.fresh()
+	s.put(s.hub.HTTP().URL, nil, key)
+	s.eventuallyNotReady(CertificateMissing)
+	s.put(s.hub.HTTP().URL, cert, key)
+	s.eventually("connected", func() bool { return s.manager.Ready() == nil && s.connections() == 1 })
+	if err := cancel(); err != nil || s.serving.Load() != 0 {
+		t.Errorf("run: %v, still serving: %d", err, s.serving.Load())
+	}
+}
+
+func TestManagerRotates(t *testing.T) {
+	s := newScene(t)
+	cert, key := s.fresh()
+	s.put(s.hub.HTTP().URL, cert, key)
+	s.run(s.serve)
+	s.eventually("connected", func() bool { return s.connections() == 1 })
+
+	cert, key = s.fresh()
+	s.put(s.hub.HTTP().URL, cert, key)
+	s.eventually("connected anew", func() bool { return s.connections() == 2 })
+	s.mu.Lock()
+	first, second := s.seen[0], s.seen[1]
+	s.mu.Unlock()
+	if first == second {
+		t.Error("the second connection has the first certificate")
+	}
+	_, wrongKey := s.fresh()
+	s.put(s.hub.HTTP().URL, cert, wrongKey)
+	s.eventually("problem", func() bool { return s.manager.Problem() != nil })
+	s.managed.Remove("secrets", "copies", "creds")
+	s.eventually("secret missed", func() bool {
+		return s.manager.Problem() != nil && strings.Contains(s.manager.Problem().Error(), string(SecretMissing))
+	})
+	if err := s.manager.Ready(); err != nil || s.connections() != 2 || s.started.Load() != 1 {
+		t.Errorf("the last good credentials are not in use: %v, %d connections, %d serves",
+			err, s.connections(), s.started.Load())
+	}
+}
+
+func TestManagerMovesToAnotherHub(t *testing.T) {
+	s := newScene(t)
+	other := fakeapi.New()
+	s.startHub(other)
+	cert, key := s.fresh()
+	s.put(s.hub.HTTP().URL, cert, key)
+	s.run(s.serve)
+	s.eventually("connected", func() bool { return s.connections() == 1 })
+	s.put(other.HTTP().URL, cert, key)
+	s.eventually("watching the other hub", func() bool { return len(other.Requests()) > 0 })
+	if s.serving.Load() != 1 || s.started.Load() != 2 {
+		t.Errorf("%d serve at once of %d", s.serving.Load(), s.started.Load())
+	}
+}
+
+func TestManagerReturnsTheErrorOfServe(t *testing.T) {
+	s := newScene(t)
+	cert, key := s.fresh()
+	s.put(s.hub.HTTP().URL, cert, key)
+	broken := errors.New("broken")
+	ended := make(chan error, 1)
+	go func() {
+		ended <- s.manager.Run(context.Background(), func(context.Context, *rest.Config) error { return broken })
+	}()
+	select {
+	case err := <-ended:
+		if !errors.Is(err, broken) {
+			t.Errorf("got %v", err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("did not return")
+	}
+}

@@ -1,0 +1,177 @@
+package fakeapi
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
+)
+
+// Object is what the server stores.
+type Object interface {
+	runtime.Object
+	metav1.Object
+}
+
+// Request is one request, as the server understood it.
+type Request struct {
+	// Verb is create, update, delete, get, list or watch.
+	Verb      string
+	Resource  string
+	Namespace string
+	Name      string
+}
+
+func (r Request) String() string {
+	return strings.TrimSuffix(fmt.Sprintf("%s %s %s/%s", r.Verb, r.Resource, r.Namespace, r.Name), "/")
+}
+
+// Server is the API server.
+type Server struct {
+	// Before, where set, is called before each request is carried out; what it
+	// returns, where not nil, is the answer.
+	Before func(Request) *apierrors.StatusError
+
+	http    *httptest.Server
+	decoder runtime.Decoder
+
+	mu       sync.Mutex
+	version  int
+	objects  map[key]Object
+	watchers map[*watcher]struct{}
+	requests []Request
+	history  []past
+	// oldest is the resource version before the first event in history.
+	oldest int
+}
+
+type key struct{ resource, namespace, name string }
+
+// New starts a server; Close ends it.
+func New() *Server {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, coordinationv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			// The types are constants: this cannot happen.
+			panic(err)
+		}
+	}
+	s := &Server{
+		decoder:  serializer.NewCodecFactory(scheme).UniversalDeserializer(),
+		objects:  map[key]Object{},
+		watchers: map[*watcher]struct{}{},
+	}
+	s.http = httptest.NewUnstartedServer(http.HandlerFunc(s.serve))
+	return s
+}
+
+// Start serves by plain HTTP, StartTLS by HTTPS with the certificate and the
+// client authentication that the test sets on the server before.
+func (s *Server) Start() { s.http.Start() }
+
+// HTTP is the server underneath.
+func (s *Server) HTTP() *httptest.Server { return s.http }
+
+// Config is how clients reach the server.
+func (s *Server) Config() *rest.Config {
+	return &rest.Config{Host: s.http.URL, QPS: 10000, Burst: 10000}
+}
+
+// Close ends the watches and the server.
+func (s *Server) Close() {
+	s.EndWatches()
+	s.http.CloseClientConnections()
+	s.http.Close()
+}
+
+// EndWatches ends every watch, as an API server does from time to time.
+func (s *Server) EndWatches() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for w := range s.watchers {
+		w.end()
+	}
+}
+
+// Requests returns the requests so far, and forgets them.
+func (s *Server) Requests() []Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	requests := s.requests
+	s.requests = nil
+	return requests
+}
+
+// Put creates or replaces an object without a request, as another client of
+// the API server would.
+func (s *Server) Put(resource string, object Object) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := key{resource, object.GetNamespace(), object.GetName()}
+	stored := object.DeepCopyObject().(Object)
+	if present, ok := s.objects[k]; ok {
+		stored.SetUID(present.GetUID())
+		s.store(k, stored, watch.Modified)
+		return
+	}
+	stored.SetUID(uuid.NewUUID())
+	s.store(k, stored, watch.Added)
+}
+
+// Remove deletes an object without a request.
+func (s *Server) Remove(resource, namespace, name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.remove(key{resource, namespace, name})
+}
+
+// Get returns an object, or nil.
+func (s *Server) Get(resource, namespace, name string) Object {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if object, ok := s.objects[key{resource, namespace, name}]; ok {
+		return object.DeepCopyObject().(Object)
+	}
+	return nil
+}
+
+// store puts an object under a new resource version. The lock is held.
+func (s *Server) store(k key, object Object, event watch.EventType) {
+	s.version++
+	object.SetResourceVersion(strconv.Itoa(s.version))
+	object.SetNamespace(k.namespace)
+	s.objects[k] = object
+	s.send(k, event, object)
+}
+
+// remove deletes an object, or marks it as deleted where it has finalizers.
+// The lock is held.
+func (s *Server) remove(k key) {
+	object, ok := s.objects[k]
+	if !ok {
+		return
+	}
+	object = object.DeepCopyObject().(Object)
+	if len(object.GetFinalizers()) > 0 {
+		now := metav1.Now()
+		object.SetDeletionTimestamp(&now)
+		s.store(k, object, watch.Modified)
+		return
+	}
+	s.version++
+	object.SetResourceVersion(strconv.Itoa(s.version))
+	delete(s.objects, k)
+	s.send(k, watch.Deleted, object)
+}

@@ -1,0 +1,211 @@
+package mirror
+
+import (
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"open-cluster-management.io/helloworld-addon/pkg/agent/internal/fakeapi"
+)
+
+func TestCopyLife(t *testing.T) {
+	w := newWorld(t)
+	w.source("a", "1")
+	w.source("kube-root-ca.crt", "hub")
+	w.target("kube-root-ca.crt", "managed")
+	w.start()
+	w.eventuallyValue("a", "1")
+	w.source("a", "2")
+	w.eventuallyValue("a", "2")
+	w.target("a", "drift", owned)
+	w.eventuallyValue("a", "2")
+	w.managed.Remove("configmaps", "copies", "a")
+	w.eventuallyValue("a", "2")
+	w.hub.Remove("configmaps", "cluster1", "a")
+	w.eventuallyValue("a", "-")
+	want := []string{"create configmaps copies", "update configmaps copies/a", "update configmaps copies/a",
+		"create configmaps copies", "delete configmaps copies/a"}
+	got := writes(w.managed.Requests())
+	for i := range got {
+		got[i] = strings.TrimSuffix(got[i], "/")
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("writes (-want +got):\n%s", diff)
+	}
+	if w.value("kube-root-ca.crt") != "managed" || len(writes(w.hub.Requests())) > 0 {
+		t.Error("wrote what must not be written")
+	}
+}
+
+func TestRestartCatchesUpThenIsSilent(t *testing.T) {
+	w := newWorld(t)
+	w.source("kept", "1")
+	w.source("changed", "1")
+	w.source("gone", "1")
+	stop := w.start()
+	w.eventually("three copies", func() bool { return w.value("kept")+w.value("changed")+w.value("gone") == "111" })
+	stop()
+	w.source("changed", "2")
+	w.hub.Remove("configmaps", "cluster1", "gone")
+	w.managed.Requests()
+	stop = w.start()
+	w.eventually("caught up", func() bool { return w.value("changed")+w.value("gone") == "2-" })
+	w.settled("marker")
+	if got := writes(w.managed.Requests()); len(got) != 3 {
+		t.Errorf("writes: got %v, want an update, a delete and the marker's create", got)
+	}
+	stop()
+	w.start()
+	w.settled("second-marker")
+	if got := writes(w.managed.Requests()); len(got) != 1 {
+		t.Errorf("writes in sync: got %v, want the marker's create only", got)
+	}
+}
+
+func TestConflictHeals(t *testing.T) {
+	w := newWorld(t)
+	w.target("deleted", "theirs")
+	w.target("adopted", "theirs")
+	w.source("deleted", "ours")
+	w.source("adopted", "ours")
+	w.start()
+	w.eventually("two conflicts", func() bool { return len(w.controller.Failures()) == 2 })
+	if w.value("deleted") != "theirs" || w.value("adopted") != "theirs" {
+		t.Fatal("wrote what is not ours")
+	}
+	w.managed.Remove("configmaps", "copies", "deleted")
+	w.target("adopted", "theirs", adopt, label("team", "blue"))
+	w.eventuallyValue("deleted", "ours")
+	w.eventuallyValue("adopted", "ours")
+	w.eventually("no conflict", func() bool { return len(w.controller.Failures()) == 0 })
+	if w.get("adopted").Labels["team"] != "blue" {
+		t.Error("somebody's label is gone")
+	}
+}
+
+func TestImmutableAndFinalizers(t *testing.T) {
+	w := newWorld(t)
+	w.source("fixed", "1", immutable)
+	w.start()
+	w.eventuallyValue("fixed", "1")
+	w.hub.Remove("configmaps", "cluster1", "fixed")
+	w.source("fixed", "2", immutable)
+	w.eventuallyValue("fixed", "2")
+
+	w.source("held", "1")
+	w.eventuallyValue("held", "1")
+	w.target("held", "1", owned, func(cm *corev1.ConfigMap) { cm.Finalizers = []string{"example.com/hold"} })
+	w.managed.Remove("configmaps", "copies", "held")
+	w.eventually("held is reported", func() bool { return len(w.controller.Failures()) == 1 })
+	w.target("held", "1", owned)
+	w.managed.Remove("configmaps", "copies", "held")
+	w.eventually("held is there again", func() bool { cm := w.get("held"); return cm != nil && cm.DeletionTimestamp == nil })
+}
+
+func TestNothingIsPrunedOnWhatCannotBeRead(t *testing.T) {
+	w := newWorld(t)
+	w.source("a", "1")
+	stop := w.start()
+	w.eventuallyValue("a", "1")
+	stop()
+	var closed atomic.Bool
+	closed.Store(true)
+	w.hub.Before = func(r fakeapi.Request) *apierrors.StatusError {
+		if closed.Load() {
+			return apierrors.NewForbidden(schema.GroupResource{Resource: r.Resource}, "", nil)
+		}
+		return nil
+	}
+	w.managed.Requests()
+	w.start()
+	w.eventually("not ready", func() bool {
+		err := w.controller.Ready()
+		return err != nil && strings.Contains(err.Error(), "forbidden")
+	})
+	w.hub.Remove("configmaps", "cluster1", "a")
+	if got := writes(w.managed.Requests()); len(got) > 0 || w.value("a") != "1" {
+		t.Errorf("wrote %v without having read the hub", got)
+	}
+	closed.Store(false)
+	w.eventuallyValue("a", "-")
+	w.eventually("ready", func() bool { return w.controller.Ready() == nil })
+}
+
+func TestLostWatchKeepsCopies(t *testing.T) {
+	w := newWorld(t)
+	var down atomic.Bool
+	w.hub.Before = func(fakeapi.Request) *apierrors.StatusError {
+		if down.Load() {
+			return apierrors.NewServiceUnavailable("down")
+		}
+		return nil
+	}
+	w.source("a", "1")
+	w.source("b", "1")
+	w.start()
+	w.eventually("copied", func() bool { return w.value("a")+w.value("b") == "11" })
+	down.Store(true)
+	w.hub.EndWatches()
+	w.hub.Forget()
+	w.hub.Remove("configmaps", "cluster1", "b")
+	w.eventually("not ready", func() bool { return w.controller.Ready() != nil })
+	if w.value("a")+w.value("b") != "11" {
+		t.Error("a copy went with the connection")
+	}
+	down.Store(false)
+	w.eventuallyValue("b", "-")
+	if w.value("a") != "1" {
+		t.Error("the other copy is gone")
+	}
+}
+
+func TestRefusedWritesAreRetriedAndReported(t *testing.T) {
+	w := newWorld(t)
+	var refuse atomic.Bool
+	refuse.Store(true)
+	w.managed.Before = func(r fakeapi.Request) *apierrors.StatusError {
+		if r.Verb == "create" && refuse.Load() {
+			return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure,
+				Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: "the namespace is being terminated",
+				Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}}}}
+		}
+		return nil
+	}
+	w.source("a", "1")
+	w.start()
+	w.eventually("reported", func() bool { return len(w.controller.Failures()) == 1 })
+	if f := w.controller.Failures()[0]; f.Kind != Create || !strings.Contains(f.Reason, "terminated") {
+		t.Errorf("failure %v", f)
+	}
+	refuse.Store(false)
+	w.eventuallyValue("a", "1")
+	w.eventually("cleared", func() bool { return len(w.controller.Failures()) == 0 })
+}
+
+func TestHubThatManagesItself(t *testing.T) {
+	w := newWorld(t)
+	w.managed = w.hub
+	w.scope = Scope{HubNamespace: "local-cluster", InstallNamespace: "local-cluster"}
+	w.source("kube-root-ca.crt", "one")
+	w.source("a", "1")
+	w.start()
+	w.eventually("ready", func() bool { return w.controller.Ready() == nil })
+	w.source("b", "1")
+	w.hub.Remove("configmaps", "local-cluster", "a")
+	w.eventually("relation known", func() bool {
+		w.controller.mu.Lock()
+		defer w.controller.mu.Unlock()
+		return w.controller.relation == Same
+	})
+	w.eventually("queue is empty", func() bool { return w.controller.queue.Len() == 0 })
+	if got := writes(w.hub.Requests()); len(got) > 0 {
+		t.Errorf("wrote %v", got)
+	}
+}

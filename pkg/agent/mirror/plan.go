@@ -1,0 +1,171 @@
+package mirror
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"open-cluster-management.io/helloworld-addon/manifests"
+)
+
+// Kind says what has to be done for one name.
+type Kind string
+
+const (
+	// Ignore: the name is none of the mirror's business.
+	Ignore Kind = "Ignore"
+	// InSync: the copy is as it has to be.
+	InSync Kind = "InSync"
+	// Create: the copy is missing.
+	Create Kind = "Create"
+	// Update: the copy differs, or was given over to the mirror.
+	Update Kind = "Update"
+	// Replace: the copy differs and is immutable, so that it has to be deleted
+	// and created again.
+	Replace Kind = "Replace"
+	// Delete: the copy has no source any more.
+	Delete Kind = "Delete"
+	// Conflict: an object that the mirror does not own has the name.
+	Conflict Kind = "Conflict"
+	// Wait: the API server is still deleting an object of this name; when it
+	// is gone, the name is planned again.
+	Wait Kind = "Wait"
+)
+
+// Action is what has to be done for one name.
+type Action struct {
+	Kind Kind
+	Name string
+	// Object is what to write, for Create, Update and Replace. Update's
+	// carries the UID and the resource version it was planned on.
+	Object *corev1.ConfigMap
+	// UID and ResourceVersion are the preconditions of Delete and Replace.
+	UID             types.UID
+	ResourceVersion string
+	// Reason explains Conflict and Wait to a person.
+	Reason string
+}
+
+// Writes says whether carrying the action out changes anything.
+func (a Action) Writes() bool {
+	switch a.Kind {
+	case Create, Update, Replace, Delete:
+		return true
+	default:
+		return false
+	}
+}
+
+// Plan plans every name that is on either side, sorted by name. The maps are
+// by name. Nothing is planned for namespaces that are one and the same.
+func Plan(scope Scope, sources map[string]*Source, copies map[string]*Copy) []Action {
+	relation := Relate(scope, sources, copies)
+	names := slices.Collect(maps.Keys(sources))
+	for name := range copies {
+		if _, ok := sources[name]; !ok {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	actions := make([]Action, 0, len(names))
+	for _, name := range names {
+		actions = append(actions, PlanOne(scope, relation, name, sources[name], copies[name]))
+	}
+	return actions
+}
+
+// PlanOne plans one name from the ConfigMap of that name on the hub and in the
+// install namespace, each nil where there is none.
+func PlanOne(scope Scope, relation Relation, name string, source *Source, target *Copy) Action {
+	action := planOne(scope, name, source, target)
+	if !relation.allows(action) {
+		return Action{Kind: Ignore, Name: name}
+	}
+	return action
+}
+
+func planOne(scope Scope, name string, source *Source, target *Copy) Action {
+	wanted := source != nil && !source.OptedOut
+	switch {
+	case Excluded(name), sameObject(source, target):
+		return Action{Kind: Ignore, Name: name}
+	case target == nil && wanted:
+		return Action{Kind: Create, Name: name, Object: scope.desired(source, nil)}
+	case target == nil:
+		return Action{Kind: Ignore, Name: name}
+	case target.DeletionTimestamp != nil:
+		return planTerminating(name, wanted)
+	case wanted:
+		return planCopy(scope, source, target)
+	case scope.Owns(target):
+		return Action{Kind: Delete, Name: name, UID: target.UID, ResourceVersion: target.ResourceVersion}
+	default:
+		return Action{Kind: Ignore, Name: name}
+	}
+}
+
+func planTerminating(name string, wanted bool) Action {
+	if !wanted {
+		return Action{Kind: Ignore, Name: name}
+	}
+	return Action{Kind: Wait, Name: name,
+		Reason: "the ConfigMap of this name is being deleted; look at its finalizers if that lasts"}
+}
+
+// planCopy plans a name that is on both sides and wanted.
+func planCopy(scope Scope, source *Source, target *Copy) Action {
+	owned, sameContent := scope.Owns(target), target.Digest == source.Digest
+	switch {
+	case !owned && !target.adoptable():
+		return Action{Kind: Conflict, Name: target.Name, Reason: conflictReason(target)}
+	case owned && sameContent && target.Immutable == source.Immutable:
+		return Action{Kind: InSync, Name: target.Name}
+	case target.Immutable && !(sameContent && source.Immutable):
+		return Action{Kind: Replace, Name: target.Name, Object: scope.desired(source, target),
+			UID: target.UID, ResourceVersion: target.ResourceVersion}
+	default:
+		object := scope.desired(source, target)
+		object.UID, object.ResourceVersion = target.UID, target.ResourceVersion
+		object.Finalizers, object.GenerateName = target.Finalizers, target.GenerateName
+		return Action{Kind: Update, Name: target.Name, Object: object}
+	}
+}
+
+func conflictReason(target *Copy) string {
+	advice := fmt.Sprintf("delete it, or give it over by the annotation %s: %q", manifests.AdoptAnnotation, manifests.AdoptTrue)
+	if by, ok := target.Annotations[manifests.SourceAnnotation]; ok && target.Labels[manifests.ManagedByLabel] == manifests.ManagedByAgent {
+		return fmt.Sprintf("the ConfigMap of this name is the copy of %s; %s", by, advice)
+	}
+	return "a ConfigMap of this name that is not a copy is in the way; " + advice
+}
+
+// desired is the copy of source. What others put on the present copy (labels,
+// annotations, owners) stays.
+func (s Scope) desired(source *Source, present *Copy) *corev1.ConfigMap {
+	object := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:        source.Name,
+			Namespace:   s.InstallNamespace,
+			Labels:      map[string]string{},
+			Annotations: map[string]string{},
+		},
+		Data:       source.Data,
+		BinaryData: source.BinaryData,
+	}
+	if present != nil {
+		maps.Copy(object.Labels, present.Labels)
+		maps.Copy(object.Annotations, present.Annotations)
+		object.OwnerReferences = present.OwnerReferences
+	}
+	object.Labels[manifests.ManagedByLabel] = manifests.ManagedByAgent
+	object.Annotations[manifests.SourceAnnotation] = s.SourceOf(source.Name)
+	if source.Immutable {
+		immutable := true
+		object.Immutable = &immutable
+	}
+	return object
+}

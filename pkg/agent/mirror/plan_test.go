@@ -1,0 +1,249 @@
+package mirror
+
+import (
+	"maps"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"open-cluster-management.io/helloworld-addon/manifests"
+)
+
+var scope = Scope{HubNamespace: "cluster1", InstallNamespace: "copies"}
+
+// configMap is an object in the tests' tables.
+func configMap(name string, data map[string]string, changes ...func(*corev1.ConfigMap)) *corev1.ConfigMap {
+	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: data}
+	for _, change := range changes {
+		change(cm)
+	}
+	return cm
+}
+
+func onHub(cm *corev1.ConfigMap) *Source {
+	cm.Namespace, cm.UID, cm.ResourceVersion = scope.HubNamespace, types.UID("hub-"+cm.Name), "1"
+	return NewSource(cm)
+}
+
+func onManaged(cm *corev1.ConfigMap) *Copy {
+	cm.Namespace, cm.UID, cm.ResourceVersion = scope.InstallNamespace, types.UID("managed-"+cm.Name), "7"
+	return scope.NewCopy(cm)
+}
+
+func owned(cm *corev1.ConfigMap) {
+	label(manifests.ManagedByLabel, manifests.ManagedByAgent)(cm)
+	annotation(manifests.SourceAnnotation, scope.SourceOf(cm.Name))(cm)
+}
+
+func label(key, value string) func(*corev1.ConfigMap) {
+	return func(cm *corev1.ConfigMap) { metav1.SetMetaDataLabel(&cm.ObjectMeta, key, value) }
+}
+
+func annotation(key, value string) func(*corev1.ConfigMap) {
+	return func(cm *corev1.ConfigMap) { metav1.SetMetaDataAnnotation(&cm.ObjectMeta, key, value) }
+}
+
+func immutable(cm *corev1.ConfigMap) { cm.Immutable = new(bool); *cm.Immutable = true }
+
+func terminating(cm *corev1.ConfigMap) {
+	now := metav1.Now()
+	cm.DeletionTimestamp, cm.Finalizers = &now, []string{"example.com/hold"}
+}
+
+var (
+	adopt  = annotation(manifests.AdoptAnnotation, manifests.AdoptTrue)
+	optOut = label(manifests.SyncLabel, manifests.SyncDisabled)
+	one    = map[string]string{"k": "1"}
+	two    = map[string]string{"k": "2"}
+)
+
+func TestPlanOne(t *testing.T) {
+	tests := []struct {
+		name   string
+		reason string
+		source *corev1.ConfigMap
+		target *corev1.ConfigMap
+		want   Kind
+	}{
+		{"nothing anywhere", "an event about what is gone on both sides", nil, nil, Ignore},
+		{"new source", "rule 2", configMap("a", one), nil, Create},
+		{"in sync", "rule 7: silent", configMap("a", one), configMap("a", one, owned), InSync},
+		{"changed source", "one write", configMap("a", two), configMap("a", one, owned), Update},
+		{"empty and absent data", "the API makes no difference", configMap("a", map[string]string{}), configMap("a", nil, owned), InSync},
+		{"becomes immutable", "an update may set it", configMap("a", one, immutable), configMap("a", one, owned), Update},
+		{"stays immutable", "in sync", configMap("a", one, immutable), configMap("a", one, owned, immutable), InSync},
+		{"immutable data changed", "the API refuses an update", configMap("a", two, immutable), configMap("a", one, owned, immutable), Replace},
+		{"mutable again", "the API refuses to take immutable back", configMap("a", one), configMap("a", one, owned, immutable), Replace},
+		{"source gone", "rule 5", nil, configMap("a", one, owned), Delete},
+		{"source opts out", "rule 5", configMap("a", one, optOut), configMap("a", one, owned), Delete},
+		{"opted out, never copied", "rule 1", configMap("a", one, optOut), nil, Ignore},
+		{"sync label with another value", "only disabled opts out", configMap("a", one, label(manifests.SyncLabel, "yes")), nil, Create},
+		{"foreign without source", "rule 3", nil, configMap("a", one), Ignore},
+		{"foreign in the way", "rule 3", configMap("a", one), configMap("a", one), Conflict},
+		{"foreign in the way, opted out", "nothing is wanted", configMap("a", one, optOut), configMap("a", one), Ignore},
+		{"label alone", "both marks make a copy ours", configMap("a", one), configMap("a", one, label(manifests.ManagedByLabel, manifests.ManagedByAgent)), Conflict},
+		{"source annotation alone", "both marks make a copy ours", nil, configMap("a", one, annotation(manifests.SourceAnnotation, "cluster1/a")), Ignore},
+		{"copy of another cluster's agent", "two agents may share a namespace", nil,
+			configMap("a", one, owned, annotation(manifests.SourceAnnotation, "cluster10/a")), Ignore},
+		{"copy of another cluster's agent in the way", "two agents may share a namespace", configMap("a", one),
+			configMap("a", one, owned, annotation(manifests.SourceAnnotation, "cluster10/a")), Conflict},
+		{"given over", "rule 3", configMap("a", one), configMap("a", two, adopt), Update},
+		{"given over with the same content", "the marks are missing", configMap("a", one), configMap("a", one, adopt), Update},
+		{"given over by another value", "only true gives over", configMap("a", one), configMap("a", one, annotation(manifests.AdoptAnnotation, "yes")), Conflict},
+		{"given over, immutable", "the API refuses an update", configMap("a", one), configMap("a", two, adopt, immutable), Replace},
+		{"given over without source", "nothing to take it for", nil, configMap("a", one, adopt), Ignore},
+		{"copy being deleted, wanted", "create when it is gone", configMap("a", one), configMap("a", one, owned, terminating), Wait},
+		{"copy being deleted, unwanted", "it goes by itself", nil, configMap("a", one, owned, terminating), Ignore},
+		{"root CA on the hub", "rule 1", configMap("kube-root-ca.crt", one), nil, Ignore},
+		{"root CA on both sides", "rule 1", configMap("kube-root-ca.crt", one), configMap("kube-root-ca.crt", two, adopt), Ignore},
+		{"root CA that looks owned", "rule 1", nil, configMap("kube-root-ca.crt", two, owned), Ignore},
+		{"service CA on the hub", "rule 1", configMap("openshift-service-ca.crt", one), nil, Ignore},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			var source *Source
+			var target *Copy
+			name := "a"
+			if test.source != nil {
+				name, source = test.source.Name, onHub(test.source)
+			}
+			if test.target != nil {
+				name, target = test.target.Name, onManaged(test.target)
+			}
+			action := PlanOne(scope, Distinct, name, source, target)
+			if action.Kind != test.want {
+				t.Errorf("got %s, want %s (%s)", action.Kind, test.want, test.reason)
+			}
+			if (action.Kind == Conflict || action.Kind == Wait) == (action.Reason == "") {
+				t.Errorf("%s with reason %q", action.Kind, action.Reason)
+			}
+		})
+	}
+}
+
+func TestWhatIsWritten(t *testing.T) {
+	source := onHub(configMap("a", two, func(cm *corev1.ConfigMap) {
+		cm.BinaryData = map[string][]byte{"b": {0, 1}}
+		cm.Labels = map[string]string{"hub-only": "x"}
+	}))
+	foreign := func(cm *corev1.ConfigMap) {
+		label("team", "blue")(cm)
+		annotation("note", "keep")(cm)
+		cm.OwnerReferences = []metav1.OwnerReference{{Name: "owner"}}
+		cm.Finalizers = []string{"example.com/hold"}
+		cm.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "other"}}
+	}
+	fresh := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "a", Namespace: "copies",
+			Labels:      map[string]string{"app.kubernetes.io/managed-by": "helloworld-agent"},
+			Annotations: map[string]string{"helloworld.open-cluster-management.io/source": "cluster1/a"},
+		},
+		Data: two, BinaryData: map[string][]byte{"b": {0, 1}},
+	}
+	if diff := cmp.Diff(Action{Kind: Create, Name: "a", Object: fresh}, PlanOne(scope, Distinct, "a", source, nil)); diff != "" {
+		t.Errorf("create (-want +got):\n%s", diff)
+	}
+
+	replaced := fresh.DeepCopy()
+	replaced.Labels["team"], replaced.Annotations["note"] = "blue", "keep"
+	replaced.OwnerReferences = []metav1.OwnerReference{{Name: "owner"}}
+	want := Action{Kind: Replace, Name: "a", Object: replaced, UID: "managed-a", ResourceVersion: "7"}
+	target := onManaged(configMap("a", one, owned, foreign, immutable))
+	if diff := cmp.Diff(want, PlanOne(scope, Distinct, "a", source, target)); diff != "" {
+		t.Errorf("replace (-want +got):\n%s", diff)
+	}
+
+	updated := replaced.DeepCopy()
+	updated.UID, updated.ResourceVersion, updated.Finalizers = "managed-a", "7", []string{"example.com/hold"}
+	target = onManaged(configMap("a", one, owned, foreign))
+	if diff := cmp.Diff(Action{Kind: Update, Name: "a", Object: updated}, PlanOne(scope, Distinct, "a", source, target)); diff != "" {
+		t.Errorf("update (-want +got):\n%s", diff)
+	}
+
+	remove := Action{Kind: Delete, Name: "a", UID: "managed-a", ResourceVersion: "7"}
+	if diff := cmp.Diff(remove, PlanOne(scope, Distinct, "a", nil, target)); diff != "" {
+		t.Errorf("delete (-want +got):\n%s", diff)
+	}
+}
+
+func TestRelate(t *testing.T) {
+	self := Scope{HubNamespace: "local-cluster", InstallNamespace: "local-cluster"}
+	at := func(uid types.UID) (*Source, *Copy) {
+		meta := metav1.ObjectMeta{Name: "kube-root-ca.crt", Namespace: self.HubNamespace, UID: uid}
+		return &Source{ObjectMeta: meta}, &Copy{ObjectMeta: meta}
+	}
+	source, sameCopy := at("1")
+	_, otherCopy := at("2")
+	_, restored := at("1")
+	restored.Namespace = scope.InstallNamespace
+	tests := []struct {
+		name   string
+		scope  Scope
+		source *Source
+		target *Copy
+		want   Relation
+	}{
+		{"two names are two namespaces", scope, source, otherCopy, Distinct},
+		{"one UID in two namespaces: a cluster restored from another's backup", scope, source, restored, Distinct},
+		{"one name, one object", self, source, sameCopy, Same},
+		{"one name on two clusters", self, source, otherCopy, Distinct},
+		{"one name, no object on both sides", self, source, nil, Undecided},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			sources, copies := map[string]*Source{source.Name: test.source}, map[string]*Copy{}
+			if test.target != nil {
+				copies[test.target.Name] = test.target
+			}
+			if got := Relate(test.scope, sources, copies); got != test.want {
+				t.Errorf("got %s, want %s", got, test.want)
+			}
+		})
+	}
+}
+
+func TestRelationKeepsFromWriting(t *testing.T) {
+	missing, gone := onHub(configMap("a", one)), onManaged(configMap("a", one, owned))
+	for relation, want := range map[Relation][]Kind{
+		Distinct:  {Create, Delete},
+		Undecided: {Create, Ignore},
+		Same:      {Ignore, Ignore},
+	} {
+		got := []Kind{PlanOne(scope, relation, "a", missing, nil).Kind, PlanOne(scope, relation, "a", nil, gone).Kind}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", relation, diff)
+		}
+	}
+}
+
+func TestCopiesOfOthersAreNotKeptWhole(t *testing.T) {
+	got := onManaged(configMap("a", one, label("team", "blue"), annotation("note", "long")))
+	want := &Copy{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "copies", UID: "managed-a", ResourceVersion: "7"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestDigestTellsContentsApart(t *testing.T) {
+	contents := []*corev1.ConfigMap{
+		configMap("a", nil),
+		configMap("a", map[string]string{"ab": "c"}),
+		configMap("a", map[string]string{"a": "bc"}),
+		configMap("a", map[string]string{"a": "b", "c": "d"}),
+		configMap("a", map[string]string{"a": "bcd"}),
+		{BinaryData: map[string][]byte{"a": []byte("bc")}},
+		{Data: map[string]string{"x": "y"}, BinaryData: map[string][]byte{"a": []byte("bc")}},
+	}
+	seen := map[Digest]int{}
+	for i, content := range contents {
+		digest := DigestOf(maps.Clone(content.Data), content.BinaryData)
+		if other, ok := seen[digest]; ok {
+			t.Errorf("contents %d and %d have one digest", other, i)
+		}
+		seen[digest] = i
+	}
+}

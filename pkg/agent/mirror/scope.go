@@ -1,0 +1,41 @@
+package mirror
+
+import (
+	"slices"
+
+	"open-cluster-management.io/helloworld-addon/manifests"
+)
+
+// excludedNames are put into every namespace by Kubernetes (the root CA
+// publisher of kube-controller-manager) and OpenShift (service-ca-operator),
+// with a content of each cluster's own.
+var excludedNames = []string{"kube-root-ca.crt", "openshift-service-ca.crt"}
+
+// Excluded says whether ConfigMaps of this name are never copied, changed or
+// deleted.
+func Excluded(name string) bool {
+	return slices.Contains(excludedNames, name)
+}
+
+// Scope is the pair of namespaces that a mirror connects.
+type Scope struct {
+	// HubNamespace is the managed cluster's namespace on the hub.
+	HubNamespace string
+	// InstallNamespace is the namespace of the copies on the managed cluster.
+	InstallNamespace string
+}
+
+// SourceOf is the value of manifests.SourceAnnotation on the copy of the ConfigMap with
+// this name.
+func (s Scope) SourceOf(name string) string {
+	return s.HubNamespace + "/" + name
+}
+
+// Owns says whether a copy is this mirror's: both marks are needed, and the
+// source has to be the one of the same name in this mirror's own namespace on
+// the hub. So two agents that share an install namespace leave each other's
+// copies alone.
+func (s Scope) Owns(c *Copy) bool {
+	return c.Labels[manifests.ManagedByLabel] == manifests.ManagedByAgent &&
+		c.Annotations[manifests.SourceAnnotation] == s.SourceOf(c.Name)
+}

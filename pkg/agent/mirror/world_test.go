@@ -1,0 +1,121 @@
+package mirror
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/clock"
+
+	"open-cluster-management.io/helloworld-addon/pkg/agent/internal/fakeapi"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/kubeclient"
+)
+
+// world is a hub and a managed cluster, and a mirror between them that is not
+// started yet.
+type world struct {
+	t            *testing.T
+	hub, managed *fakeapi.Server
+	scope        Scope
+	controller   *Controller
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{t: t, hub: fakeapi.New(), managed: fakeapi.New(), scope: scope}
+	w.hub.Start()
+	w.managed.Start()
+	t.Cleanup(w.hub.Close)
+	t.Cleanup(w.managed.Close)
+	return w
+}
+
+// start runs a mirror until the function that it returns is called, or the
+// test ends.
+func (w *world) start() (stop func()) {
+	w.t.Helper()
+	hub, err := kubeclient.New(w.hub.Config())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	managed, err := kubeclient.New(w.managed.Config())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	copies := managed.ConfigMaps(w.scope.InstallNamespace)
+	w.controller = New(Config{Scope: w.scope, Hub: hub.ConfigMaps(w.scope.HubNamespace),
+		Copies: copies, Writer: copies, Clock: clock.RealClock{}})
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	controller := w.controller
+	go func() { ended <- controller.Run(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			w.t.Errorf("run: %v", err)
+		}
+	})
+	w.t.Cleanup(stop)
+	return stop
+}
+
+func (w *world) source(name, value string, changes ...func(*corev1.ConfigMap)) {
+	cm := configMap(name, map[string]string{"k": value}, changes...)
+	cm.Namespace = w.scope.HubNamespace
+	w.hub.Put("configmaps", cm)
+}
+
+func (w *world) target(name, value string, changes ...func(*corev1.ConfigMap)) {
+	cm := configMap(name, map[string]string{"k": value}, changes...)
+	cm.Namespace = w.scope.InstallNamespace
+	w.managed.Put("configmaps", cm)
+}
+
+func (w *world) get(name string) *corev1.ConfigMap {
+	cm, _ := w.managed.Get("configmaps", w.scope.InstallNamespace, name).(*corev1.ConfigMap)
+	return cm
+}
+
+// value is the copy's data, or "-" where there is no copy.
+func (w *world) value(name string) string {
+	if cm := w.get(name); cm != nil {
+		return cm.Data["k"]
+	}
+	return "-"
+}
+
+func (w *world) eventually(what string, condition func() bool) {
+	w.t.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	for !condition() {
+		if time.Now().After(deadline) {
+			w.t.Fatalf("%s: not within 20 s; failures %v, ready %v", what, w.controller.Failures(), w.controller.Ready())
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+func (w *world) eventuallyValue(name, value string) {
+	w.t.Helper()
+	w.eventually(name+" is "+value, func() bool { return w.value(name) == value })
+}
+
+// settled waits until a marker that is written last was copied: what was
+// written on the hub before it has been worked on or is being.
+func (w *world) settled(marker string) {
+	w.t.Helper()
+	w.source(marker, "here")
+	w.eventuallyValue(marker, "here")
+}
+
+func writes(requests []fakeapi.Request) []string {
+	var list []string
+	for _, r := range requests {
+		if r.Verb == "create" || r.Verb == "update" || r.Verb == "delete" {
+			list = append(list, r.String())
+		}
+	}
+	return list
+}

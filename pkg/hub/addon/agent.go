@@ -1,0 +1,145 @@
+package addon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	rbacclient "k8s.io/client-go/kubernetes/typed/rbac/v1"
+	addonv1beta1 "open-cluster-management.io/api/addon/v1beta1"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	workv1 "open-cluster-management.io/api/work/v1"
+
+	"open-cluster-management.io/addon-framework/pkg/addonfactory"
+	"open-cluster-management.io/addon-framework/pkg/agent"
+	"open-cluster-management.io/addon-framework/pkg/utils"
+
+	"open-cluster-management.io/helloworld-addon/manifests"
+)
+
+// AgentAddon tells addon-framework's AddonManager how to run the agent. It
+// implements agent.AgentAddon itself instead of by addonfactory, whose text
+// templates let a value change a document's structure and panic when one fails.
+type AgentAddon struct {
+	image   string
+	rbac    rbacclient.RbacV1Interface
+	configs utils.AddOnDeploymentConfigGetter
+}
+
+var _ agent.AgentAddon = &AgentAddon{}
+
+// New returns the add-on whose agents run image, whose rights on the hub are
+// written with rbac, and whose AddOnDeploymentConfigs are read with configs.
+func New(image string, rbac rbacclient.RbacV1Interface, configs utils.AddOnDeploymentConfigGetter) *AgentAddon {
+	return &AgentAddon{image: image, rbac: rbac, configs: configs}
+}
+
+// Manifests returns the objects that run the agent on the cluster. An error,
+// such as a wrong value in an AddOnDeploymentConfig, is shown by the framework
+// in the add-on's condition ManifestApplied, and leaves the agent as it is.
+func (a *AgentAddon) Manifests(ctx context.Context, cluster *clusterv1.ManagedCluster,
+	addon *addonv1beta1.ManagedClusterAddOn) ([]runtime.Object, error) {
+	config, err := a.deploymentConfig(ctx, addon)
+	if err != nil {
+		return nil, err
+	}
+	image, err := a.agentImage(cluster, addon, config)
+	if err != nil {
+		return nil, err
+	}
+	values, err := NewValues(addon, config, image)
+	if err != nil {
+		return nil, err
+	}
+	return Render(values)
+}
+
+// GetAgentAddonOptions returns what the framework has to know besides. The
+// health prober stays nil, which means the agent's lease: with any other, OCM
+// stops looking at the lease. Hosted mode is off.
+func (a *AgentAddon) GetAgentAddonOptions() agent.AgentAddonOptions {
+	return agent.AgentAddonOptions{
+		AddonName:             manifests.AddonName,
+		Registration:          a.registration(),
+		AgentInstallNamespace: a.installNamespace,
+		SupportedConfigGVRs:   []schema.GroupVersionResource{utils.AddOnDeploymentConfigGVR},
+		// OCM's add-on manager says when it has settled which configs apply: an
+		// agent is not first installed without them, and then moved.
+		ConfigCheckEnabled: true,
+		// The registries to pull images from may be an annotation of the cluster.
+		AgentDeployTriggerClusterFilter: func(before, after *clusterv1.ManagedCluster) bool {
+			return before.Annotations[clusterv1.ClusterImageRegistriesAnnotationKey] !=
+				after.Annotations[clusterv1.ClusterImageRegistriesAnnotationKey]
+		},
+		// A namespace that is there is somebody else's: its labels and annotations
+		// are left alone.
+		ManifestConfigs: []workv1.ManifestConfigOption{{
+			ResourceIdentifier: workv1.ResourceIdentifier{Resource: "namespaces", Name: "*"},
+			UpdateStrategy:     &workv1.UpdateStrategy{Type: workv1.UpdateStrategyTypeCreateOnly},
+		}},
+	}
+}
+
+func (a *AgentAddon) installNamespace(ctx context.Context, addon *addonv1beta1.ManagedClusterAddOn) (string, error) {
+	config, err := a.deploymentConfig(ctx, addon)
+	if err != nil {
+		return "", err
+	}
+	return InstallNamespace(addon, config)
+}
+
+// deploymentConfig returns the AddOnDeploymentConfig that OCM has settled on for
+// the add-on, or nil when there is none.
+func (a *AgentAddon) deploymentConfig(ctx context.Context, addon *addonv1beta1.ManagedClusterAddOn,
+) (*addonv1beta1.AddOnDeploymentConfig, error) {
+	ok, reference := utils.GetAddOnConfigRef(addon.Status.ConfigReferences,
+		utils.AddOnDeploymentConfigGVR.Group, utils.AddOnDeploymentConfigGVR.Resource)
+	if !ok {
+		return nil, nil
+	}
+	desired := reference.DesiredConfig
+	if desired == nil || desired.SpecHash == "" {
+		return nil, fmt.Errorf("the AddOnDeploymentConfig of ManagedClusterAddOn %s/%s has no hash in status.configReferences: "+
+			"it does not exist, or OCM's add-on manager has not read it yet", addon.Namespace, addon.Name)
+	}
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	config, err := a.configs.Get(ctx, desired.Namespace, desired.Name)
+	if err != nil {
+		return nil, fmt.Errorf("get AddOnDeploymentConfig %s/%s: %w", desired.Namespace, desired.Name, err)
+	}
+	return config, nil
+}
+
+// agentImage is the image with the registries that the config, or else the
+// cluster's annotation, puts in the place of others.
+func (a *AgentAddon) agentImage(cluster *clusterv1.ManagedCluster, addon *addonv1beta1.ManagedClusterAddOn,
+	config *addonv1beta1.AddOnDeploymentConfig) (string, error) {
+	const key = "image"
+	values, err := addonfactory.GetAgentImageValues(settledConfig{config}, key, a.image)(cluster, addon)
+	if err != nil {
+		return "", fmt.Errorf("choose the agent's image from the registries of the AddOnDeploymentConfig and of ManagedCluster %s: %w",
+			cluster.Name, err)
+	}
+	image, ok := values[key].(string)
+	if !ok {
+		return "", fmt.Errorf("choose the agent's image: got %v", values)
+	}
+	return image, nil
+}
+
+// settledConfig answers with the config that has been read already.
+type settledConfig struct {
+	config *addonv1beta1.AddOnDeploymentConfig
+}
+
+var errNoConfig = errors.New("no AddOnDeploymentConfig")
+
+func (s settledConfig) Get(context.Context, string, string) (*addonv1beta1.AddOnDeploymentConfig, error) {
+	if s.config == nil {
+		return nil, errNoConfig
+	}
+	return s.config, nil
+}

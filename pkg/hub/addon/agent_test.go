@@ -1,0 +1,153 @@
+package addon
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/client-go/kubernetes/fake"
+	addonv1beta1 "open-cluster-management.io/api/addon/v1beta1"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+
+	"open-cluster-management.io/helloworld-addon/manifests"
+)
+
+// configs is an AddOnDeploymentConfigGetter that has one, or an error.
+type configs struct {
+	config *addonv1beta1.AddOnDeploymentConfig
+	err    error
+}
+
+func (c configs) Get(_ context.Context, namespace, name string) (*addonv1beta1.AddOnDeploymentConfig, error) {
+	if c.err == nil && (namespace != c.config.Namespace || name != c.config.Name) {
+		return nil, errors.New("asked for another config")
+	}
+	return c.config, c.err
+}
+
+// refer makes the add-on's status refer to newConfig's config.
+func refer(addon *addonv1beta1.ManagedClusterAddOn, hash string) *addonv1beta1.ManagedClusterAddOn {
+	addon.Status.ConfigReferences = []addonv1beta1.ConfigReference{{
+		ConfigGroupResource: addonv1beta1.ConfigGroupResource{Group: addonv1beta1.GroupName, Resource: "addondeploymentconfigs"},
+		DesiredConfig: &addonv1beta1.ConfigSpecHash{
+			ConfigReferent: addonv1beta1.ConfigReferent{Namespace: "configs", Name: "config"}, SpecHash: hash},
+	}}
+	return addon
+}
+
+func TestManifests(t *testing.T) {
+	mirrored := newConfig(func(spec *addonv1beta1.AddOnDeploymentConfigSpec) {
+		spec.AgentInstallNamespace = "own"
+		spec.Registries = []addonv1beta1.ImageMirror{{Source: "quay.io/ocm", Mirror: "mirror.example/config"}}
+	})
+	const annotation = `{"registries":[{"source":"quay.io/ocm","mirror":"mirror.example/cluster"}]}`
+	tests := []struct {
+		name        string
+		addon       *addonv1beta1.ManagedClusterAddOn
+		annotation  string
+		configs     configs
+		wantImage   string
+		wantInstall string
+		err         string
+	}{
+		{name: "no config", addon: newAddon("cluster1", "default"), wantImage: "quay.io/ocm/agent:v1", wantInstall: "default"},
+		{name: "the config's registry and namespace", addon: refer(newAddon("cluster1", "default"), "hash"),
+			configs: configs{config: mirrored}, annotation: annotation, wantImage: "mirror.example/config/agent:v1", wantInstall: "own"},
+		{name: "the cluster's registry", addon: newAddon("cluster1", "default"), annotation: annotation,
+			wantImage: "mirror.example/cluster/agent:v1", wantInstall: "default"},
+		{name: "a cluster's registries that are no JSON", addon: newAddon("cluster1", ""), annotation: "{", err: "ManagedCluster cluster1"},
+		{name: "a config that does not exist", addon: refer(newAddon("cluster1", ""), ""), err: "does not exist"},
+		{name: "a config that cannot be read", addon: refer(newAddon("cluster1", ""), "hash"),
+			configs: configs{err: errors.New("broken")}, err: "get AddOnDeploymentConfig configs/config: broken"},
+		{name: "a namespace that is none", addon: newAddon("cluster1", "No"), err: `install namespace "No"`},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			cluster := newCluster("cluster1")
+			if test.annotation != "" {
+				cluster.Annotations = map[string]string{clusterv1.ClusterImageRegistriesAnnotationKey: test.annotation}
+			}
+			agentAddon := New("quay.io/ocm/agent:v1", fake.NewClientset().RbacV1(), test.configs)
+			objects, err := agentAddon.Manifests(t.Context(), cluster, test.addon)
+			checkError(t, err, test.err)
+			if test.err != "" {
+				return
+			}
+			deployment, ok := objects[len(objects)-1].(*appsv1.Deployment)
+			if !ok {
+				t.Fatalf("the last object is a %T", objects[len(objects)-1])
+			}
+			if got := deployment.Spec.Template.Spec.Containers[0].Image; got != test.wantImage {
+				t.Errorf("image is %s, want %s", got, test.wantImage)
+			}
+			if deployment.Namespace != test.wantInstall {
+				t.Errorf("namespace is %s, want %s", deployment.Namespace, test.wantInstall)
+			}
+		})
+	}
+}
+
+// TestSecretGoesWhereTheAgentIs: the framework writes the namespace for the
+// secret to status.namespace by one way, and the manifests by another.
+func TestSecretGoesWhereTheAgentIs(t *testing.T) {
+	for _, installNamespace := range []string{"", "default", "own"} {
+		agentAddon := New("image", fake.NewClientset().RbacV1(), configs{})
+		addon := newAddon("cluster1", installNamespace)
+		secretNamespace, err := agentAddon.GetAgentAddonOptions().AgentInstallNamespace(t.Context(), addon)
+		if err != nil {
+			t.Fatal(err)
+		}
+		objects, err := agentAddon.Manifests(t.Context(), newCluster("cluster1"), addon)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := objects[len(objects)-1].(*appsv1.Deployment).Namespace; got != secretNamespace {
+			t.Errorf("with install namespace %q the agent is in %q and its secret in %q", installNamespace, got, secretNamespace)
+		}
+	}
+}
+
+func TestOptions(t *testing.T) {
+	options := New("image", fake.NewClientset().RbacV1(), configs{}).GetAgentAddonOptions()
+	if options.HealthProber != nil {
+		t.Error("a health prober is set, so OCM does not look at the agent's lease")
+	}
+	if options.AddonName != manifests.AddonName {
+		t.Errorf("the add-on is called %q", options.AddonName)
+	}
+	if options.HostedModeEnabled {
+		t.Error("hosted mode is on, which the agent does not know")
+	}
+	registrations, err := options.Registration.Configurations(t.Context(), newCluster("cluster1"), newAddon("cluster1", ""))
+	if err != nil || len(registrations) != 1 {
+		t.Fatalf("got %d registrations and error %v, want one", len(registrations), err)
+	}
+	addon := newAddon("cluster1", "")
+	addon.Status.Registrations = []addonv1beta1.RegistrationConfig{registrations[0].RegistrationAPI()}
+	good := goodCase("cluster1")
+	good.csr.Spec.Request = encode(t, good.request, newKey(t))
+	if !options.Registration.CSRApproveCheck(t.Context(), good.cluster, addon, good.csr) {
+		t.Error("a request by what is registered is not approved")
+	}
+	good.csr.Spec.Username = "somebody"
+	if options.Registration.CSRApproveCheck(t.Context(), good.cluster, addon, good.csr) {
+		t.Error("a request by somebody is approved")
+	}
+	err = options.Registration.PermissionConfig(t.Context(), good.cluster, newAddon("cluster1", "No"))
+	checkError(t, err, `choose the install namespace: install namespace "No"`)
+}
+
+func TestRedeployWhenRegistriesChange(t *testing.T) {
+	filter := New("image", fake.NewClientset().RbacV1(), configs{}).GetAgentAddonOptions().AgentDeployTriggerClusterFilter
+	plain, annotated := newCluster("cluster1"), newCluster("cluster1")
+	annotated.Annotations = map[string]string{clusterv1.ClusterImageRegistriesAnnotationKey: "{}"}
+	relabelled := newCluster("cluster1")
+	relabelled.Labels = map[string]string{"a": "b"}
+	if !filter(plain, annotated) || !filter(annotated, plain) {
+		t.Error("a change of the registries does not deploy anew")
+	}
+	if filter(plain, relabelled) {
+		t.Error("a change that the agent does not depend on deploys anew")
+	}
+}

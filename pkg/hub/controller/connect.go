@@ -1,0 +1,123 @@
+package controller
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
+
+	"open-cluster-management.io/helloworld-addon/manifests"
+)
+
+const (
+	// retryPeriod is how often a hub that does not answer is asked again.
+	retryPeriod = 2 * time.Second
+
+	// probeTimeout bounds one such question.
+	probeTimeout = 10 * time.Second
+)
+
+// hubConfig returns the configuration of the hub's clients.
+func hubConfig(opts *Options) (*rest.Config, error) {
+	config, err := loadConfig(opts.Kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	config.QPS = opts.KubeAPIQPS
+	config.Burst = opts.KubeAPIBurst
+	return rest.AddUserAgent(config, manifests.ControllerName), nil
+}
+
+func loadConfig(kubeconfig string) (*rest.Config, error) {
+	if kubeconfig == "" {
+		config, err := rest.InClusterConfig()
+		if err != nil {
+			return nil, fmt.Errorf("read the in-cluster configuration: %w: "+
+				"outside of a pod, point --kubeconfig at a file for the hub", err)
+		}
+		return config, nil
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("read --kubeconfig=%s: %w: point it at a kubeconfig file for the hub", kubeconfig, err)
+	}
+	return config, nil
+}
+
+// awaitHub returns when the cluster answers and serves OCM's API. A cluster that
+// does not answer is asked again until the timeout; one that is no hub, or lets
+// us not look, is an error at once.
+func awaitHub(ctx context.Context, config *rest.Config, timeout time.Duration) error {
+	logger := klog.FromContext(ctx)
+	probe := rest.CopyConfig(config)
+	probe.Timeout = probeTimeout
+	client, err := discovery.NewDiscoveryClientForConfig(probe)
+	if err != nil {
+		return fmt.Errorf("create a client for %s: %w", config.Host, err)
+	}
+
+	var last error
+	err = wait.PollUntilContextTimeout(ctx, retryPeriod, timeout, true, func(context.Context) (bool, error) {
+		served, err := servedResources(client)
+		switch {
+		case err == nil:
+			return true, checkAPIs(config.Host, served)
+		case apierrors.IsUnauthorized(err), apierrors.IsForbidden(err):
+			return false, fmt.Errorf("look for OCM's API at %s: %w: check the credentials in --kubeconfig, or the pod's service account", config.Host, err)
+		case !mayPass(err):
+			return false, fmt.Errorf("look for OCM's API at %s: %w: check that --kubeconfig points at a hub", config.Host, err)
+		}
+		last = err
+		logger.Info("Waiting for the hub", "host", config.Host, "reason", err.Error())
+		return false, nil
+	})
+	if errors.Is(err, context.DeadlineExceeded) && last != nil {
+		return fmt.Errorf("the hub at %s did not answer within %s: %w: check that it runs, and --kubeconfig", config.Host, timeout, last)
+	}
+	return err
+}
+
+// servedResources returns the resources of the groups and versions that the
+// controller needs. A group that is not served has none.
+func servedResources(client discovery.ServerResourcesInterface) (map[string][]string, error) {
+	served := map[string][]string{}
+	for _, api := range requiredAPIs() {
+		list, err := client.ServerResourcesForGroupVersion(api.groupVersion)
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, resource := range list.APIResources {
+			served[api.groupVersion] = append(served[api.groupVersion], resource.Name)
+		}
+	}
+	return served, nil
+}
+
+// mayPass says whether the error of a request may be gone at the next one: no
+// connection, no answer in time, or a server that is overloaded or starting.
+func mayPass(err error) bool {
+	var urlErr *url.Error
+	var netErr net.Error
+	var untrusted *tls.CertificateVerificationError
+	switch {
+	case apierrors.IsTooManyRequests(err), apierrors.IsServiceUnavailable(err), apierrors.IsInternalError(err),
+		apierrors.IsServerTimeout(err), apierrors.IsTimeout(err), apierrors.IsUnexpectedServerError(err):
+		return true
+	case errors.As(err, &untrusted):
+		return false
+	}
+	return errors.As(err, &urlErr) || errors.As(err, &netErr)
+}

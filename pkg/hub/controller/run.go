@@ -1,0 +1,92 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apiserver/pkg/server/healthz"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/component-base/version"
+	"k8s.io/klog/v2"
+	addonclient "open-cluster-management.io/api/client/addon/clientset/versioned"
+
+	"open-cluster-management.io/addon-framework/pkg/addonmanager"
+	"open-cluster-management.io/addon-framework/pkg/utils"
+
+	"open-cluster-management.io/helloworld-addon/manifests"
+	"open-cluster-management.io/helloworld-addon/pkg/hub/addon"
+)
+
+// leaseHealthGrace is how long after its lease has run out a leader that has not
+// noticed counts as unhealthy.
+const leaseHealthGrace = 20 * time.Second
+
+// Run runs the controller with valid options until ctx ends, which is no error.
+func Run(ctx context.Context, opts *Options) error {
+	logger := klog.FromContext(ctx)
+	info := version.Get()
+	logger.Info("Starting "+manifests.ControllerName, "version", info.GitVersion, "commit", info.GitCommit,
+		"agentImage", opts.AgentImage)
+
+	config, err := hubConfig(opts)
+	if err != nil {
+		return err
+	}
+	if err := awaitHub(ctx, config, opts.StartupTimeout); err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return err
+	}
+
+	ctx, cancel := context.WithCancel(ctx)
+	watchdog := leaderelection.NewLeaderHealthzAdaptor(leaseHealthGrace)
+	var checks []healthz.HealthChecker
+	if opts.LeaderElection.Enabled {
+		checks = append(checks, watchdog)
+	}
+	serverStopped, err := startServer(ctx, opts, checks...)
+	if err != nil {
+		cancel()
+		return err
+	}
+	err = lead(ctx, config, opts, watchdog, func(ctx context.Context) error {
+		return runAddon(ctx, config, opts.AgentImage)
+	})
+	cancel()
+	if serverStopped != nil {
+		<-serverStopped
+	}
+	logger.Info("Stopped")
+	return err
+}
+
+// runAddon runs addon-framework's controllers with the add-on until ctx ends.
+// The framework offers no way to wait for them; they end with the process.
+func runAddon(ctx context.Context, config *rest.Config, agentImage string) error {
+	kubeClient, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("create the Kubernetes client: %w", err)
+	}
+	addonClient, err := addonclient.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("create the client of the add-on API: %w", err)
+	}
+	manager, err := addonmanager.New(config)
+	if err != nil {
+		return fmt.Errorf("create the add-on manager: %w", err)
+	}
+	agentAddon := addon.New(agentImage, kubeClient.RbacV1(), utils.NewAddOnDeploymentConfigGetter(addonClient))
+	if err := manager.AddAgent(agentAddon); err != nil {
+		return fmt.Errorf("add the agent to the add-on manager: %w", err)
+	}
+	if err := manager.Start(ctx); err != nil {
+		return fmt.Errorf("start the add-on manager: %w", err)
+	}
+	klog.FromContext(ctx).Info("Started the controllers", "addon", manifests.AddonName)
+	<-ctx.Done()
+	return nil
+}
