@@ -8,7 +8,7 @@ import (
 )
 
 // period is how often the demo looks; it bounds the precision of its times.
-const period = 50 * time.Millisecond
+const period = 20 * time.Millisecond
 
 // sight is one thing to be seen.
 type sight struct {

@@ -1,0 +1,86 @@
+package demo
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestApprovedTellsWhoAskedAndWhoApproved(t *testing.T) {
+	csr := &certificatesv1.CertificateSigningRequest{
+		ObjectMeta: metav1.ObjectMeta{Name: "addon-1", ManagedFields: []metav1.ManagedFieldsEntry{
+			{Manager: "registration", Operation: metav1.ManagedFieldsOperationUpdate},
+			{Manager: "helloworld-controller", Subresource: "approval"},
+		}},
+		Spec: certificatesv1.CertificateSigningRequestSpec{Username: "system:open-cluster-management:cluster1:agent"},
+	}
+	if _, ok := approved(csr); ok {
+		t.Error("a request without conditions is approved")
+	}
+	csr.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{Type: certificatesv1.CertificateApproved, Reason: "AutoApproved", Message: "why"}}
+	got, ok := approved(csr)
+	want := "CSR addon-1\nasked by   system:open-cluster-management:cluster1:agent\napproved by helloworld-controller: AutoApproved: why"
+	if diff := cmp.Diff(want, got); diff != "" || !ok {
+		t.Error(ok, diff)
+	}
+}
+
+func TestWatchTellsOfEachSightOnceAndNamesWhatIsMissing(t *testing.T) {
+	var out bytes.Buffer
+	d := &demo{Options: Options{Out: &out, Patience: 300 * time.Millisecond}}
+	looks := 0
+	second := sight{key: "second", what: "the second", look: func(context.Context) (string, bool, error) {
+		looks++
+		return "detail", looks > 1, nil
+	}}
+	first := sight{key: "first", what: "the first", look: func(context.Context) (string, bool, error) { return "", true, nil }}
+	seen, err := d.watch(t.Context(), []sight{second, first})
+	if err != nil || len(seen) != 2 {
+		t.Fatalf("watch = %v, %v", seen, err)
+	}
+	if got := out.String(); strings.Count(got, "the first") != 1 || strings.Index(got, "the first") > strings.Index(got, "the second") {
+		t.Errorf("told:\n%s", got)
+	}
+	never := sight{key: "never", what: "the impossible", where: "nowhere", look: func(context.Context) (string, bool, error) {
+		return "", false, errors.New("refused")
+	}}
+	_, err = d.watch(t.Context(), []sight{first, never})
+	for _, want := range []string{"not seen within 300ms", "the impossible (look at: nowhere)", "never: refused"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("watch = %v, without %q", err, want)
+		}
+	}
+	if strings.Contains(fmt.Sprint(err), "the first") {
+		t.Errorf("watch names what was seen: %v", err)
+	}
+}
+
+func TestIndentedKeepsLinesTogether(t *testing.T) {
+	var out bytes.Buffer
+	w := &indented{out: &out, prefix: "> "}
+	for _, chunk := range []string{"one\ntw", "o\n", "three"} {
+		if n, err := w.Write([]byte(chunk)); err != nil || n != len(chunk) {
+			t.Fatalf("Write = %d, %v", n, err)
+		}
+	}
+	if diff := cmp.Diff("> one\n> two\n> three", out.String()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestValidateReportsEveryProblem(t *testing.T) {
+	err := (&Options{}).Validate()
+	for _, want := range []string{"--clusters=0", "--sandbox", "--dir", "--kubectl", "--deploy", "--image-root"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Validate = %v, without %s", err, want)
+		}
+	}
+}

@@ -1,0 +1,162 @@
+package node
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/clock"
+)
+
+// probeKind is what a probe decides.
+type probeKind string
+
+const (
+	startupProbe   probeKind = "Startup"
+	livenessProbe  probeKind = "Liveness"
+	readinessProbe probeKind = "Readiness"
+)
+
+// maxProbeBody is how much of an answer is read, kubelet's.
+const maxProbeBody = 10 * 1024
+
+// probeTarget is what is probed.
+type probeTarget struct {
+	container corev1.Container
+	podIP     string
+}
+
+// runProbe probes until ctx ends, and reports every result: the count, and why
+// the probe failed when it did. It begins after the probe's initial delay, counted
+// from the container's start.
+func runProbe(ctx context.Context, c clock.WithTicker, started time.Time, probe *corev1.Probe, target probeTarget, report func(probeCount, error)) {
+	delay := time.Duration(probe.InitialDelaySeconds)*time.Second - c.Since(started)
+	if delay > 0 {
+		select {
+		case <-ctx.Done():
+			return
+		case <-c.After(delay):
+		}
+	}
+	ticker := c.NewTicker(time.Duration(max(probe.PeriodSeconds, 1)) * time.Second)
+	defer ticker.Stop()
+	count := probeCount{}
+	for ctx.Err() == nil {
+		err := probeOnce(ctx, probe, target)
+		if ctx.Err() != nil {
+			return
+		}
+		count = count.add(err == nil, probe)
+		report(count, err)
+		select {
+		case <-ctx.Done():
+		case <-ticker.C():
+		}
+	}
+}
+
+// probeOnce probes once; nil is success.
+func probeOnce(ctx context.Context, probe *corev1.Probe, target probeTarget) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(max(probe.TimeoutSeconds, 1))*time.Second)
+	defer cancel()
+	if probe.TCPSocket != nil {
+		return probeTCP(ctx, probe.TCPSocket, target)
+	}
+	return probeHTTP(ctx, probe.HTTPGet, target)
+}
+
+func probeTCP(ctx context.Context, action *corev1.TCPSocketAction, target probeTarget) error {
+	address, err := probeAddress(action.Host, target, func() (int, error) { return probePort(target.container, action.Port) })
+	if err != nil {
+		return err
+	}
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return err
+	}
+	return conn.Close()
+}
+
+// probeTransport makes a connection of its own for each probe, as kubelet does,
+// and does not look at the server's certificate.
+var probeTransport = &http.Transport{
+	DisableKeepAlives:  true,
+	DisableCompression: true,
+	TLSClientConfig:    &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // kubelet's rule: a probe knows no name to verify
+}
+
+func probeHTTP(ctx context.Context, action *corev1.HTTPGetAction, target probeTarget) error {
+	address, err := probeAddress(action.Host, target, func() (int, error) { return probePort(target.container, action.Port) })
+	if err != nil {
+		return err
+	}
+	request, err := probeRequest(ctx, action, address)
+	if err != nil {
+		return err
+	}
+	client := http.Client{Transport: probeTransport, CheckRedirect: sameHost}
+	response, err := client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = response.Body.Close() }()
+	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, maxProbeBody))
+	if response.StatusCode < http.StatusOK || response.StatusCode >= http.StatusBadRequest {
+		return fmt.Errorf("HTTP probe failed with statuscode: %d", response.StatusCode)
+	}
+	return nil
+}
+
+// probeRequest is the request that kubelet would make.
+func probeRequest(ctx context.Context, action *corev1.HTTPGetAction, address string) (*http.Request, error) {
+	u, err := url.Parse(action.Path)
+	if err != nil { // as kubelet does: a path that is no URL is taken as it is
+		u = &url.URL{Path: action.Path}
+	}
+	u.Scheme, u.Host = strings.ToLower(string(action.Scheme)), address
+	if u.Scheme == "" {
+		u.Scheme = "http"
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), http.NoBody)
+	if err != nil {
+		return nil, fmt.Errorf("make the probe's request: %w", err)
+	}
+	request.Header.Set("User-Agent", "kube-probe/sandbox")
+	request.Header.Set("Accept", "*/*")
+	for _, h := range action.HTTPHeaders {
+		if strings.EqualFold(h.Name, "Host") {
+			request.Host = h.Value
+			continue
+		}
+		request.Header.Set(h.Name, h.Value)
+	}
+	return request, nil
+}
+
+// sameHost follows redirects only to the host that is probed; another one is an
+// answer too, as with kubelet.
+func sameHost(request *http.Request, via []*http.Request) error {
+	if request.URL.Hostname() != via[0].URL.Hostname() || len(via) >= 10 {
+		return http.ErrUseLastResponse
+	}
+	return nil
+}
+
+func probeAddress(host string, target probeTarget, port func() (int, error)) (string, error) {
+	number, err := port()
+	if err != nil {
+		return "", err
+	}
+	if host == "" {
+		host = target.podIP
+	}
+	return net.JoinHostPort(host, strconv.Itoa(number)), nil
+}

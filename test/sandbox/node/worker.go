@@ -1,0 +1,256 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/record"
+)
+
+// shared is what the workers of a node have in common.
+type shared struct {
+	Options
+	client      kubernetes.Interface
+	store       *store
+	recorder    record.EventRecorder
+	logs        logStore
+	allocatable corev1.ResourceList
+}
+
+// worker runs one pod. One goroutine owns its state; others hand it functions
+// through inbox.
+type worker struct {
+	*shared
+	inbox  chan func()
+	wake   chan struct{}
+	done   chan struct{}
+	writer *statusWriter
+	events *podEvents
+
+	mu sync.Mutex
+	// pod is the latest version; leaving says that the pod is to be removed.
+	pod     *corev1.Pod
+	leaving bool
+
+	// The rest is the goroutine's own.
+	refs    map[reference]bool
+	refused []string
+	states  map[string]containerState
+	runs    map[string]*containerRun
+	network PodNetwork
+	volumes *volumes
+	tokens  *tokens
+	// prepared says that network and volumes have been set up, stale that the
+	// volumes have to be looked at again, and tokenDue when the next token is due.
+	prepared, stale bool
+	tokenDue        time.Time
+	started         time.Time
+	finished        bool
+	end             *ending
+}
+
+// ending is the end of a pod: why, and what is left to do.
+type ending struct {
+	// Reason and Message are for the status, empty for a pod that was deleted.
+	Reason, Message string
+	// Remove says that the pod object goes when the processes have ended.
+	Remove bool
+	// Abandon says that the node itself ends: nothing is reported any more.
+	Abandon bool
+}
+
+func newWorker(s *shared, pod *corev1.Pod) *worker {
+	now := s.Clock.Now()
+	w := &worker{
+		shared: s, pod: pod,
+		inbox: make(chan func(), inboxSize), wake: make(chan struct{}, 1), done: make(chan struct{}),
+		events:  newPodEvents(s.recorder),
+		refs:    references(&pod.Spec),
+		refused: unsupported(pod),
+		states:  initialStates(pod, now),
+		runs:    map[string]*containerRun{},
+		tokens:  &tokens{client: s.client, have: map[tokenRequest]token{}},
+		stale:   true, started: now,
+	}
+	if pod.Status.StartTime != nil {
+		w.started = pod.Status.StartTime.Time
+	}
+	w.volumes = newVolumes(filepath.Join(w.dir(), "volumes"))
+	w.writer = newStatusWriter(s.client, s.Clock, pod, w.view())
+	return w
+}
+
+// dir is where everything of the pod is on disk, but for its logs.
+func (w *worker) dir() string { return filepath.Join(w.StateDir, string(w.currentPod().UID)) }
+
+func (w *worker) currentPod() *corev1.Pod {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.pod
+}
+
+// run runs the pod until it is removed or ctx ends.
+func (w *worker) run(ctx context.Context) {
+	defer close(w.done)
+	w.store.acquire(ctx, w.currentPod().Namespace, w.refs)
+	defer w.store.release(w.currentPod().Namespace, w.refs)
+	writing, stopWriting := context.WithCancel(ctx)
+	var writer sync.WaitGroup
+	writer.Go(func() { w.writer.run(writing) })
+
+	w.loop(ctx)
+
+	stopWriting()
+	writer.Wait()
+	if w.end.Remove && ctx.Err() == nil {
+		w.writer.flush(ctx)
+		w.remove(ctx)
+	}
+}
+
+// loop returns when all processes have ended and the pod is to be left.
+func (w *worker) loop(ctx context.Context) {
+	ended := ctx.Done()
+	for {
+		again := w.sync(ctx)
+		if w.finished && w.end != nil && (w.end.Remove || w.end.Abandon) {
+			return
+		}
+		timer := w.Clock.NewTimer(w.until(again))
+		select {
+		case <-ended:
+			ended = nil
+			w.stop(w.ShutdownGrace, ending{Abandon: true})
+		case f := <-w.inbox:
+			f()
+		case <-w.wake:
+			w.stale = true
+		case <-timer.C():
+		}
+		timer.Stop()
+	}
+}
+
+// inboxSize lets others go on while the worker waits for the API server or for a
+// container to start.
+const inboxSize = 32
+
+// idle is how long a worker sleeps when nothing is due.
+const idle = time.Hour
+
+func (w *worker) until(at time.Time) time.Duration {
+	if at.IsZero() {
+		return idle
+	}
+	return max(at.Sub(w.Clock.Now()), 0)
+}
+
+// do lets the worker's goroutine run f, unless it has ended.
+func (w *worker) do(f func()) {
+	select {
+	case w.inbox <- f:
+	case <-w.done:
+	}
+}
+
+// nudge says that an object that the pod refers to has changed.
+func (w *worker) nudge() {
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+// update takes over a new version of the pod.
+func (w *worker) update(pod *corev1.Pod) {
+	w.mu.Lock()
+	w.pod = pod
+	w.mu.Unlock()
+	w.do(func() {
+		w.stale = true
+		if refused := unsupported(pod); !w.prepared {
+			w.refused = refused
+		} else if len(refused) > 0 { // such as an ephemeral container
+			w.events.warn(pod, "", reasonUnsupported, "A change of the pod is ignored: this node does not support "+strings.Join(refused, "; "))
+		}
+		for _, c := range allContainers(&pod.Spec) {
+			if r := w.runs[c.Name]; r != nil && r.spec.Image != c.Image {
+				w.events.normal(pod, c.Name, "Killing", "Container %s definition changed, will be restarted", c.Name)
+				w.stopRun(r, grace(pod))
+			}
+		}
+	})
+}
+
+// terminate ends the pod's processes and then removes the pod. It does not wait.
+func (w *worker) terminate(within time.Duration) {
+	w.mu.Lock()
+	w.leaving = true
+	w.mu.Unlock()
+	w.do(func() { w.stop(within, ending{Remove: true}) })
+}
+
+// isLeaving says that the pod is to be removed.
+func (w *worker) isLeaving() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.leaving
+}
+
+// grace is how long the pod's processes have to end.
+func grace(pod *corev1.Pod) time.Duration {
+	if pod.Spec.TerminationGracePeriodSeconds == nil {
+		return corev1.DefaultTerminationGracePeriodSeconds * time.Second
+	}
+	return time.Duration(*pod.Spec.TerminationGracePeriodSeconds) * time.Second
+}
+
+// podNetwork is the pod's network, an error when it has none (any more).
+func (w *worker) podNetwork(ctx context.Context) (PodNetwork, error) {
+	answer := make(chan PodNetwork, 1)
+	w.do(func() {
+		if !w.finished {
+			answer <- w.network
+		}
+		close(answer)
+	})
+	select {
+	case network := <-answer:
+		if network != nil {
+			return network, nil
+		}
+	case <-w.done:
+	case <-ctx.Done():
+	}
+	return nil, errNoNetwork
+}
+
+// errNoNetwork is about a pod that does not run.
+var errNoNetwork = errors.New("the pod is not running: it has no network")
+
+// view is what the pod's status is made from.
+func (w *worker) view() view {
+	v := view{
+		Pod: w.currentPod(), States: maps.Clone(w.states), At: w.at(),
+		Finished: w.finished, StartTime: w.started, Now: w.Clock.Now(),
+	}
+	if w.end != nil {
+		v.Reason, v.Message = w.end.Reason, w.end.Message
+	}
+	return v
+}
+
+func (w *worker) at() addresses {
+	at := addresses{Host: w.Address.String()}
+	if w.network != nil {
+		at.Pod = w.network.IP().String()
+	}
+	return at
+}
