@@ -7,7 +7,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	rbacclient "k8s.io/client-go/kubernetes/typed/rbac/v1"
 	addonv1beta1 "open-cluster-management.io/api/addon/v1beta1"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	workv1 "open-cluster-management.io/api/work/v1"
@@ -24,16 +23,16 @@ import (
 // templates let a value change a document's structure and panic when one fails.
 type AgentAddon struct {
 	image   string
-	rbac    rbacclient.RbacV1Interface
+	hub     HubClient
 	configs utils.AddOnDeploymentConfigGetter
 }
 
 var _ agent.AgentAddon = &AgentAddon{}
 
-// New returns the add-on whose agents run image, whose rights on the hub are
-// written with rbac, and whose AddOnDeploymentConfigs are read with configs.
-func New(image string, rbac rbacclient.RbacV1Interface, configs utils.AddOnDeploymentConfigGetter) *AgentAddon {
-	return &AgentAddon{image: image, rbac: rbac, configs: configs}
+// New returns the add-on whose agents run image, whose rights are written to
+// hub, and whose AddOnDeploymentConfigs are read with configs.
+func New(image string, hub HubClient, configs utils.AddOnDeploymentConfigGetter) *AgentAddon {
+	return &AgentAddon{image: image, hub: hub, configs: configs}
 }
 
 // Manifests returns the objects that run the agent on the cluster. An error,

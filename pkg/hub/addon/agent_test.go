@@ -68,7 +68,7 @@ func TestManifests(t *testing.T) {
 			if test.annotation != "" {
 				cluster.Annotations = map[string]string{clusterv1.ClusterImageRegistriesAnnotationKey: test.annotation}
 			}
-			agentAddon := New("quay.io/ocm/agent:v1", fake.NewClientset().RbacV1(), test.configs)
+			agentAddon := New("quay.io/ocm/agent:v1", fake.NewClientset(), test.configs)
 			objects, err := agentAddon.Manifests(t.Context(), cluster, test.addon)
 			checkError(t, err, test.err)
 			if test.err != "" {
@@ -92,7 +92,7 @@ func TestManifests(t *testing.T) {
 // secret to status.namespace by one way, and the manifests by another.
 func TestSecretGoesWhereTheAgentIs(t *testing.T) {
 	for _, installNamespace := range []string{"", "default", "own"} {
-		agentAddon := New("image", fake.NewClientset().RbacV1(), configs{})
+		agentAddon := New("image", fake.NewClientset(), configs{})
 		addon := newAddon("cluster1", installNamespace)
 		secretNamespace, err := agentAddon.GetAgentAddonOptions().AgentInstallNamespace(t.Context(), addon)
 		if err != nil {
@@ -109,7 +109,7 @@ func TestSecretGoesWhereTheAgentIs(t *testing.T) {
 }
 
 func TestOptions(t *testing.T) {
-	options := New("image", fake.NewClientset().RbacV1(), configs{}).GetAgentAddonOptions()
+	options := New("image", fake.NewClientset(), configs{}).GetAgentAddonOptions()
 	if options.HealthProber != nil {
 		t.Error("a health prober is set, so OCM does not look at the agent's lease")
 	}
@@ -139,7 +139,7 @@ func TestOptions(t *testing.T) {
 }
 
 func TestRedeployWhenRegistriesChange(t *testing.T) {
-	filter := New("image", fake.NewClientset().RbacV1(), configs{}).GetAgentAddonOptions().AgentDeployTriggerClusterFilter
+	filter := New("image", fake.NewClientset(), configs{}).GetAgentAddonOptions().AgentDeployTriggerClusterFilter
 	plain, annotated := newCluster("cluster1"), newCluster("cluster1")
 	annotated.Annotations = map[string]string{clusterv1.ClusterImageRegistriesAnnotationKey: "{}"}
 	relabelled := newCluster("cluster1")

@@ -1,7 +1,6 @@
 package addon
 
 import (
-	"context"
 	"errors"
 	"testing"
 
@@ -11,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/utils/clock"
 	addonv1beta1 "open-cluster-management.io/api/addon/v1beta1"
 
 	"open-cluster-management.io/helloworld-addon/manifests"
@@ -24,7 +24,10 @@ func TestApplyHubRBAC(t *testing.T) {
 		absent bool
 		writes []string
 	}{
-		{name: "created where there is nothing", absent: true, writes: []string{"create roles", "create rolebindings"}},
+		{
+			name: "created where there is nothing, and told", absent: true,
+			writes: []string{"create roles", "create events", "create rolebindings", "create events"},
+		},
 		{name: "nothing written where all is well", before: func(*rbacv1.Role, *rbacv1.RoleBinding) {}},
 		{
 			name: "changed rights come back",
@@ -32,7 +35,7 @@ func TestApplyHubRBAC(t *testing.T) {
 				role.Rules = role.Rules[1:]
 				binding.Subjects = nil
 			},
-			writes: []string{"update roles", "update rolebindings"},
+			writes: []string{"update roles", "create events", "update rolebindings", "create events"},
 		},
 		{
 			name: "the owner is the add-on of today, not the one deleted yesterday",
@@ -40,12 +43,7 @@ func TestApplyHubRBAC(t *testing.T) {
 				role.OwnerReferences[0].UID = "yesterday"
 				binding.OwnerReferences[0].UID = "yesterday"
 			},
-			writes: []string{"update roles", "update rolebindings"},
-		},
-		{
-			name:   "a binding to another role is replaced, because it cannot be changed",
-			before: func(_ *rbacv1.Role, binding *rbacv1.RoleBinding) { binding.RoleRef.Name = "other" },
-			writes: []string{"delete rolebindings", "create rolebindings"},
+			writes: []string{"update roles", "create events", "update rolebindings", "create events"},
 		},
 		{
 			name: "labels of others stay, and are no reason to write",
@@ -96,10 +94,10 @@ func TestApplyHubRBACKeepsForeignLabels(t *testing.T) {
 
 func TestApplyHubRBACErrors(t *testing.T) {
 	tests := []struct{ verb, resource, err string }{
-		{"get", "roles", "get role cluster1/" + manifests.HubRole},
-		{"create", "roles", "create role cluster1/" + manifests.HubRole},
-		{"get", "rolebindings", "get role binding cluster1/" + manifests.HubRole},
-		{"create", "rolebindings", "create role binding cluster1/" + manifests.HubRole},
+		{"get", "roles", "apply role cluster1/" + manifests.HubRole},
+		{"create", "roles", "apply role cluster1/" + manifests.HubRole},
+		{"get", "rolebindings", "apply role binding cluster1/" + manifests.HubRole},
+		{"create", "rolebindings", "apply role binding cluster1/" + manifests.HubRole},
 	}
 	for _, test := range tests {
 		t.Run(test.verb+" "+test.resource, func(t *testing.T) {
@@ -108,7 +106,7 @@ func TestApplyHubRBACErrors(t *testing.T) {
 			client.PrependReactor(test.verb, test.resource, func(clienttesting.Action) (bool, runtime.Object, error) {
 				return true, nil, broken
 			})
-			err := applyHubRBAC(t.Context(), client.RbacV1(), newAddon("cluster1", ""))
+			err := applyHubRBAC(t.Context(), client, clock.RealClock{}, newAddon("cluster1", ""))
 			checkError(t, err, test.err)
 			if !errors.Is(err, broken) {
 				t.Errorf("the cause is lost: %v", err)
@@ -121,7 +119,7 @@ func TestApplyHubRBACErrors(t *testing.T) {
 func apply(t *testing.T, client *fake.Clientset, addon *addonv1beta1.ManagedClusterAddOn) []string {
 	t.Helper()
 	client.ClearActions()
-	if err := applyHubRBAC(context.Background(), client.RbacV1(), addon); err != nil {
+	if err := applyHubRBAC(t.Context(), client, clock.RealClock{}, addon); err != nil {
 		t.Fatal(err)
 	}
 	var writes []string

@@ -6,6 +6,7 @@ import (
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 	addonv1beta1 "open-cluster-management.io/api/addon/v1beta1"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 
@@ -58,5 +59,5 @@ func (a *AgentAddon) configurePermissions(ctx context.Context, _ *clusterv1.Mana
 	if _, err := a.installNamespace(ctx, addon); err != nil {
 		return fmt.Errorf("choose the install namespace: %w", err)
 	}
-	return applyHubRBAC(ctx, a.rbac, addon)
+	return applyHubRBAC(ctx, a.hub, clock.RealClock{}, addon)
 }

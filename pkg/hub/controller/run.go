@@ -79,7 +79,7 @@ func runAddon(ctx context.Context, config *rest.Config, agentImage string) error
 	if err != nil {
 		return fmt.Errorf("create the add-on manager: %w", err)
 	}
-	agentAddon := addon.New(agentImage, kubeClient.RbacV1(), utils.NewAddOnDeploymentConfigGetter(addonClient))
+	agentAddon := addon.New(agentImage, kubeClient, utils.NewAddOnDeploymentConfigGetter(addonClient))
 	if err := manager.AddAgent(agentAddon); err != nil {
 		return fmt.Errorf("add the agent to the add-on manager: %w", err)
 	}
