@@ -28,10 +28,11 @@ func (c *Cluster) LocalPort(n int) int { return c.port(10 + n) }
 // Program is the specification of a program of this cluster.
 func (c *Cluster) Program(name, program string, args ...string) process.Spec {
 	return process.Spec{
-		Name: c.Name + "/" + name,
-		Path: filepath.Join(c.Programs, program),
-		Args: args,
-		Log:  filepath.Join(c.Dir, "logs", name+".log"),
+		Name:   c.Name + "/" + name,
+		Path:   filepath.Join(c.Programs, program),
+		Args:   args,
+		Log:    filepath.Join(c.Dir, "logs", name+".log"),
+		Switch: process.SwitchOf(c.Dir, name),
 	}
 }
 

@@ -158,3 +158,24 @@ func requireVersion(t *testing.T, s *sandbox) {
 		t.Errorf("kubectl version: %v\n%s", err, out)
 	}
 }
+
+func TestProgramsCanBeStoppedAndStarted(t *testing.T) {
+	s := newSandbox(t)
+	s.up("--clusters=1")
+	if out, err := s.run(t.Context(), "stop", "cluster1/kube-apiserver"); err != nil {
+		t.Fatalf("stop: %v\n%s", err, out)
+	}
+	if out, err := s.kubectl("cluster1", "get", "--raw", "/readyz"); err == nil {
+		t.Errorf("an API server that was stopped answers: %s", out)
+	}
+	if out, err := s.run(t.Context(), "start", "cluster1/kube-apiserver"); err != nil {
+		t.Fatalf("start: %v\n%s", err, out)
+	}
+	eventually(t, "the API server is back", func() error {
+		_, err := s.kubectl("cluster1", "get", "--raw", "/readyz")
+		return err
+	})
+	if out, err := s.run(t.Context(), "restart", "hub/nothing"); err == nil || !strings.Contains(out, "hub/addon-webhook") {
+		t.Errorf("restart of an unknown program = %v, and does not say which there are:\n%s", err, out)
+	}
+}

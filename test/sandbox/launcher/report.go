@@ -17,23 +17,22 @@ func Report(options Options) error {
 	for _, name := range record.Clusters {
 		// every program of a cluster is given paths in the cluster's directory
 		processes := statedir.Processes(filepath.Join(options.Dir, name) + "/")
-		processes = append(processes, statedir.Processes(filepath.Join(options.Dir, name)+".")...)
-		options.say("%-10s %4d MiB in %d programs (sum of RSS)  KUBECONFIG=%s.kubeconfig",
-			name, mib(processes), len(processes), filepath.Join(options.Dir, name))
+		rss, private := sum(processes)
+		options.say("%-9s %4d MiB in %d programs (sum of RSS; %d MiB of it private)  KUBECONFIG=%s.kubeconfig",
+			name, rss>>20, len(processes), private>>20, filepath.Join(options.Dir, name))
 	}
-	if rss, _ := statedir.ProcessRSS(record.PID); rss > 0 {
-		options.say("%-10s %4d MiB in the supervisor, which is every cluster's node", "sandbox", rss>>20)
+	if rss, private := statedir.ProcessMemory(record.PID); rss > 0 {
+		options.say("%-9s %4d MiB in the supervisor, which is every cluster's node (%d MiB of it private)", "sandbox", rss>>20, private>>20)
 	}
 	options.say("all clusters as contexts: export KUBECONFIG=%s", filepath.Join(options.Dir, "kubeconfig"))
 	return nil
 }
 
-func mib(processes []statedir.Process) int64 {
-	var sum int64
+func sum(processes []statedir.Process) (rss, private int64) {
 	for _, p := range processes {
-		sum += p.RSS
+		rss, private = rss+p.RSS, private+p.Private
 	}
-	return sum >> 20
+	return rss, private
 }
 
 // Down ends the sandbox and removes its files.

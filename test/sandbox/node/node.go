@@ -93,7 +93,7 @@ func run(ctx context.Context, options Options, client kubernetes.Interface, reco
 		logs: logStore{options.LogDir}, allocatable: object.Status.Allocatable,
 	}
 	p := newProvider(ctx, s, pods.Core().V1().Pods().Lister())
-	s.store = newStore(client, p.changed)
+	s.store = newStore(client, options.Clock, p.changed)
 	controller, err := newPodController(client, pods, recorder, p)
 	if err != nil {
 		return err

@@ -45,7 +45,7 @@ func nodeObject(name string, address netip.Addr, port, cpus int, now time.Time) 
 				{Type: corev1.NodeInternalIP, Address: address.String()},
 				{Type: corev1.NodeHostName, Address: name},
 			},
-			DaemonEndpoints: corev1.NodeDaemonEndpoints{KubeletEndpoint: corev1.DaemonEndpoint{Port: int32(port)}}, //nolint:gosec // validated
+			DaemonEndpoints: corev1.NodeDaemonEndpoints{KubeletEndpoint: corev1.DaemonEndpoint{Port: int32(port)}}, // validated
 			NodeInfo: corev1.NodeSystemInfo{
 				OperatingSystem: "linux", Architecture: runtime.GOARCH,
 				KubeletVersion: kubeletVersion, ContainerRuntimeVersion: "sandbox://processes",

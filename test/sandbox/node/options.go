@@ -72,13 +72,12 @@ func (o Options) Validate() error {
 	complain(!o.Address.IsValid(), "no address for node %q: give Address", o.Name)
 	complain(o.Port < 1 || o.Port > 65535, "port %d is not one that can be served: give 1 to 65535", o.Port)
 	complain(!o.APIServer.IsValid() || o.APIServer.Port() == 0, "API server address %q is not HOST:PORT", o.APIServer)
-	for name, dir := range map[string]string{"state": o.StateDir, "log": o.LogDir} {
-		complain(!filepath.IsAbs(dir), "%s directory %q is not an absolute path", name, dir)
+	for _, dir := range [][2]string{{"state", o.StateDir}, {"log", o.LogDir}} {
+		complain(!filepath.IsAbs(dir[1]), "%s directory %q is not an absolute path", dir[0], dir[1])
 	}
-	for name, file := range map[string]string{"certificate": o.CertFile, "key": o.KeyFile, "client CA": o.ClientCAFile} {
-		if _, err := os.Stat(file); err != nil {
-			errs = append(errs, fmt.Errorf("%s file of node %q: %w", name, o.Name, err))
-		}
+	for _, file := range [][2]string{{"certificate", o.CertFile}, {"key", o.KeyFile}, {"client CA", o.ClientCAFile}} {
+		_, err := os.Stat(file[1])
+		complain(err != nil, "%s file of node %q cannot be read: %w", file[0], o.Name, err)
 	}
 	complain(o.BackOff.Initial < 0 || o.BackOff.Max < o.BackOff.Initial,
 		"back-off from %s to %s does not grow", o.BackOff.Initial, o.BackOff.Max)

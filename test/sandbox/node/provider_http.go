@@ -95,7 +95,7 @@ func (p *provider) PortForward(ctx context.Context, namespace, name string, port
 	if err != nil {
 		return err
 	}
-	conn, err := network.Dial(ctx, uint16(port)) //nolint:gosec // the API server has checked that it is a port
+	conn, err := network.Dial(ctx, uint16(port)) // the API server has checked that it is a port
 	if err != nil {
 		return fmt.Errorf("connect to port %d of pod %s/%s: %w", port, namespace, name, err)
 	}

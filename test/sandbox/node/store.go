@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
 )
 
 // objectKey is a Secret or ConfigMap of the cluster.
@@ -31,6 +32,7 @@ var firstRead = wait.Backoff{Duration: 50 * time.Millisecond, Factor: 2, Steps: 
 // watch for each object, as kubelet does: a node may not list them all.
 type store struct {
 	client   kubernetes.Interface
+	clock    clock.WithTicker
 	onChange func(objectKey)
 
 	mu      sync.Mutex
@@ -49,8 +51,8 @@ type entry struct {
 	err error
 }
 
-func newStore(client kubernetes.Interface, onChange func(objectKey)) *store {
-	return &store{client: client, onChange: onChange, entries: map[objectKey]*entry{}}
+func newStore(client kubernetes.Interface, c clock.WithTicker, onChange func(objectKey)) *store {
+	return &store{client: client, clock: c, onChange: onChange, entries: map[objectKey]*entry{}}
 }
 
 // acquire begins to watch what a pod refers to; release ends it.
@@ -174,7 +176,7 @@ func (s *store) waitReadable(ctx context.Context, key objectKey, e *entry) {
 		s.failed(key, e, err)
 		select {
 		case <-ctx.Done():
-		case <-time.After(backoff.Step()):
+		case <-s.clock.After(backoff.Step()):
 		}
 	}
 }

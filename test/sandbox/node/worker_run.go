@@ -121,11 +121,16 @@ func (w *worker) exited(ctx context.Context, r *containerRun, exit Exit) {
 		klog.FromContext(ctx).Error(err, "Something of an ended container is left", "pod", klog.KObj(pod), "container", r.name)
 	}
 	restarts := w.end == nil && restartsAfter(&pod.Spec, r.name, exitCode(exit))
-	state := w.states[r.name].exited(exit, message, r.started, now, restarts, w.BackOff, r.name)
-	if restarts && state.State.Waiting != nil {
-		w.events.warn(pod, r.name, "BackOff", fmt.Sprintf("Back-off restarting failed container %s in pod %s_%s(%s)", r.name, pod.Name, pod.Namespace, pod.UID))
+	w.states[r.name] = w.states[r.name].exited(exit, message, r.started, now, restarts, w.BackOff, r.name)
+	w.tellBackOff(pod, r.name)
+}
+
+// tellBackOff records that a container waits for its next start, if it does.
+func (w *worker) tellBackOff(pod *corev1.Pod, name string) {
+	if waiting := w.states[name].State.Waiting; waiting == nil || waiting.Reason != reasonCrashLoopBackOff {
+		return
 	}
-	w.states[r.name] = state
+	w.events.warn(pod, name, "BackOff", fmt.Sprintf("Back-off restarting failed container %s in pod %s_%s(%s)", name, pod.Name, pod.Namespace, pod.UID))
 }
 
 // stopRun asks a process to end, and has it killed when it has not within the

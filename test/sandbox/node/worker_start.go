@@ -46,6 +46,7 @@ func (w *worker) start(ctx context.Context, pod *corev1.Pod, name string) {
 		w.events.warn(pod, name, "Failed", "Error: "+err.Error())
 		restarts := restartsAfter(&pod.Spec, name, exitStartError)
 		w.states[name] = state.notStarted(w.runID(pod, name, nextRun(state)), c.Image, err.Error(), now, restarts, w.BackOff, name)
+		w.tellBackOff(pod, name)
 		return
 	}
 	w.events.settled(name, "Failed")

@@ -6,6 +6,7 @@ package process
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -31,6 +32,8 @@ type Spec struct {
 	Env []string
 	// Log is the file that stdout and stderr are appended to.
 	Log string
+	// Switch stops and starts the program from outside.
+	Switch Switch
 }
 
 // LoopError is a program that died again and again.
@@ -44,20 +47,24 @@ func (e *LoopError) Error() string {
 		e.Name, deathsTolerated+1, deathsWindow, e.Cause, e.Log, e.Tail)
 }
 
-// Keep runs the program until ctx ends, starting it again whenever it ends. A
-// program that dies four times in a minute is told to onLoop, and started
+// Keep runs the program until ctx ends, starting it again whenever it ends,
+// unless its switch is off. A program that dies four times in a minute is told to onLoop, and started
 // again at a slower pace. Keep returns an error only when the program cannot be
 // started at all.
 func Keep(ctx context.Context, spec Spec, onLoop func(*LoopError)) error {
 	logger := klog.FromContext(ctx).WithValues("program", spec.Name)
 	var died deaths
-	for ctx.Err() == nil {
+	for spec.Switch.waitOn(ctx) {
 		cause, err := runOnce(ctx, spec)
 		if err != nil {
 			return err
 		}
 		if ctx.Err() != nil {
 			break
+		}
+		if spec.Switch.off() {
+			logger.Info("Program was stopped on request")
+			continue
 		}
 		died = died.add(time.Now())
 		logger.Info("Program ended, starting it again", "cause", cause.Error(), "pause", died.pause())
@@ -83,6 +90,8 @@ func runOnce(ctx context.Context, spec Spec) (cause, err error) {
 		return nil, fmt.Errorf("open the log of %s: %w", spec.Name, err)
 	}
 	defer func() { _ = log.Close() }()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	cmd := exec.CommandContext(ctx, spec.Path, spec.Args...)
 	cmd.Env = append(os.Environ(), spec.Env...)
 	cmd.Stdout, cmd.Stderr = log, log
@@ -91,10 +100,21 @@ func runOnce(ctx context.Context, spec Spec) (cause, err error) {
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", spec.Name, err)
 	}
-	if err := cmd.Wait(); err != nil {
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	if err := spec.Switch.running(cmd.Process.Pid); err != nil {
+		stop()
+		<-ended
+		return nil, err
+	}
+	err = spec.Switch.watch(ended, stop)
+	if doneErr := spec.Switch.ended(); doneErr != nil {
+		return nil, doneErr
+	}
+	if err != nil {
 		return err, nil
 	}
-	return fmt.Errorf("exit status 0"), nil
+	return errors.New("exit status 0"), nil
 }
 
 // tail is the end of a log file, from the beginning of a line.

@@ -33,8 +33,9 @@ func parseStat(content []byte) (uint64, bool) {
 type Process struct {
 	PID  int
 	Args []string
-	// RSS is its resident memory in bytes.
-	RSS int64
+	// RSS is its resident memory in bytes, Private the part of it that no other
+	// process shares (RssAnon): the rest is mostly the program's own file.
+	RSS, Private int64
 }
 
 // Processes are the processes on this machine with an argument that contains
@@ -55,30 +56,34 @@ func Processes(text string) []Process {
 			continue
 		}
 		args := strings.Split(strings.TrimRight(string(cmdline), "\x00"), "\x00")
-		found = append(found, Process{PID: pid, Args: args, RSS: residentBytes(pid)})
+		rss, private := ProcessMemory(pid)
+		found = append(found, Process{PID: pid, Args: args, RSS: rss, Private: private})
 	}
 	return found
 }
 
-// ProcessRSS is the resident memory of a process in bytes, and whether it is there.
-func ProcessRSS(pid int) (int64, bool) {
-	rss := residentBytes(pid)
-	return rss, rss > 0
+// ProcessMemory is the resident memory of a process, and the private part of
+// it, in bytes; zero when there is no such process.
+func ProcessMemory(pid int) (rss, private int64) {
+	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, 0
+	}
+	return statusBytes(content, "VmRSS"), statusBytes(content, "RssAnon")
 }
 
-// residentBytes reads the second field of /proc/PID/statm, in pages.
-func residentBytes(pid int) int64 {
-	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
-	if err != nil {
-		return 0
+// statusBytes reads a field of /proc/PID/status, which is in kB (proc_pid_status(5)).
+func statusBytes(content []byte, field string) int64 {
+	for line := range strings.Lines(string(content)) {
+		value, found := strings.CutPrefix(line, field+":")
+		if !found {
+			continue
+		}
+		kilobytes, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64)
+		if err != nil {
+			return 0
+		}
+		return kilobytes << 10
 	}
-	fields := strings.Fields(string(content))
-	if len(fields) < 2 {
-		return 0
-	}
-	pages, err := strconv.ParseInt(fields[1], 10, 64)
-	if err != nil {
-		return 0
-	}
-	return pages * int64(os.Getpagesize())
+	return 0
 }

@@ -125,3 +125,15 @@ func TestParseStat(t *testing.T) {
 		}
 	}
 }
+
+func TestStatusBytes(t *testing.T) {
+	status := []byte("Name:\tetcd\nVmRSS:\t   45000 kB\nRssAnon:\t 20000 kB\nThreads:\t9\n")
+	for field, want := range map[string]int64{"VmRSS": 45000 << 10, "RssAnon": 20000 << 10, "VmSwap": 0, "Name": 0} {
+		if got := statusBytes(status, field); got != want {
+			t.Errorf("%s = %d, want %d", field, got, want)
+		}
+	}
+	if rss, private := ProcessMemory(os.Getpid()); rss < 1<<20 || private <= 0 || private > rss {
+		t.Errorf("this process has %d bytes resident, %d of them private", rss, private)
+	}
+}

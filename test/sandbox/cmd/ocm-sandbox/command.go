@@ -25,6 +25,7 @@ func command() *cobra.Command {
 	root.PersistentFlags().StringVar(&options.Module, "module", "test/sandbox/programs", "Go module that pins the programs")
 	root.AddCommand(upCommand(options), downCommand(options), buildCommand(options), imageCommand(options),
 		statusCommand(options), superviseCommand(options))
+	root.AddCommand(switchCommands(options)...)
 	return root
 }
 

@@ -1,0 +1,137 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	// switchPeriod is how often a switch is looked at.
+	switchPeriod = 100 * time.Millisecond
+	// switchTimeout bounds the wait for a program to stop or to start.
+	switchTimeout = 30 * time.Second
+
+	runningSuffix, stoppedSuffix = ".running", ".stopped"
+)
+
+// Switch stops and starts a program that another process keeps: two files say
+// whether it should run and whether it does. The zero Switch is always on.
+type Switch struct{ base string }
+
+// SwitchOf is the switch of a program in the cluster's directory.
+func SwitchOf(clusterDir, name string) Switch {
+	return Switch{base: filepath.Join(switchDir(clusterDir), name)}
+}
+
+func switchDir(clusterDir string) string { return filepath.Join(clusterDir, "programs") }
+
+// Switches are the names of the programs in the cluster's directory, sorted.
+func Switches(clusterDir string) ([]string, error) {
+	entries, err := os.ReadDir(switchDir(clusterDir))
+	if err != nil {
+		return nil, fmt.Errorf("list the programs: %w", err)
+	}
+	var names []string
+	for _, entry := range entries {
+		name := strings.TrimSuffix(strings.TrimSuffix(entry.Name(), runningSuffix), stoppedSuffix)
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}
+
+// Off stops the program and returns when it has ended.
+func (s Switch) Off(ctx context.Context) error {
+	if err := os.WriteFile(s.base+stoppedSuffix, nil, 0o600); err != nil {
+		return fmt.Errorf("stop %s: %w", filepath.Base(s.base), err)
+	}
+	return s.await(ctx, false, "stop")
+}
+
+// On lets the program run again and returns when it has been started.
+func (s Switch) On(ctx context.Context) error {
+	if err := os.Remove(s.base + stoppedSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("start %s: %w", filepath.Base(s.base), err)
+	}
+	return s.await(ctx, true, "start")
+}
+
+func (s Switch) await(ctx context.Context, running bool, verb string) error {
+	ctx, cancel := context.WithTimeout(ctx, switchTimeout)
+	defer cancel()
+	for exists(s.base+runningSuffix) != running {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s %s: not done within %s", verb, filepath.Base(s.base), switchTimeout)
+		case <-time.After(switchPeriod):
+		}
+	}
+	return nil
+}
+
+// off says whether the program is to be stopped.
+func (s Switch) off() bool { return s.base != "" && exists(s.base+stoppedSuffix) }
+
+// waitOn waits until the program is to run; false when ctx ended first.
+func (s Switch) waitOn(ctx context.Context) bool {
+	for s.off() && ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-time.After(switchPeriod):
+		}
+	}
+	return ctx.Err() == nil
+}
+
+// watch waits for the program's end, and stops it when it is switched off.
+func (s Switch) watch(ended <-chan error, stop func()) error {
+	ticker := time.NewTicker(switchPeriod)
+	defer ticker.Stop()
+	for {
+		select {
+		case err := <-ended:
+			return err
+		case <-ticker.C:
+			if s.off() {
+				stop()
+			}
+		}
+	}
+}
+
+// running and ended tell those who use the switch that the program runs.
+func (s Switch) running(pid int) error {
+	if s.base == "" {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(s.base), 0o700); err != nil {
+		return fmt.Errorf("create the programs' directory: %w", err)
+	}
+	if err := os.WriteFile(s.base+runningSuffix, []byte(strconv.Itoa(pid)), 0o600); err != nil {
+		return fmt.Errorf("note that a program runs: %w", err)
+	}
+	return nil
+}
+
+func (s Switch) ended() error {
+	if s.base == "" {
+		return nil
+	}
+	if err := os.Remove(s.base + runningSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("note that a program has ended: %w", err)
+	}
+	return nil
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
