@@ -10,6 +10,11 @@ import (
 // Report says what a sandbox is made of: where its kubeconfigs are, and the
 // memory that each cluster takes.
 func Report(options Options) error {
+	dir, err := filepath.Abs(options.Dir)
+	if err != nil {
+		return fmt.Errorf("--dir=%s: %w", options.Dir, err)
+	}
+	options.Dir = dir
 	record, err := statedir.Read(options.Dir)
 	if err != nil {
 		return err
@@ -17,7 +22,7 @@ func Report(options Options) error {
 	for _, name := range record.Clusters {
 		// every program of a cluster is given paths in the cluster's directory
 		processes := statedir.Processes(filepath.Join(options.Dir, name) + "/")
-		rss, private := sum(processes)
+		rss, private := memory(processes)
 		options.say("%-9s %4d MiB in %d programs (sum of RSS; %d MiB of it private)  KUBECONFIG=%s.kubeconfig",
 			name, rss>>20, len(processes), private>>20, filepath.Join(options.Dir, name))
 	}
@@ -28,7 +33,8 @@ func Report(options Options) error {
 	return nil
 }
 
-func sum(processes []statedir.Process) (rss, private int64) {
+// memory is the resident memory of the processes, and the private part of it.
+func memory(processes []statedir.Process) (rss, private int64) {
 	for _, p := range processes {
 		rss, private = rss+p.RSS, private+p.Private
 	}
