@@ -87,8 +87,8 @@ test-e2e: sandbox-programs image-root ## Run the end-to-end scenarios on a sandb
 	@test/e2e/on-sandbox $(IMAGE) $(IMAGE_ROOT) $(TEST_FLAGS)
 
 .PHONY: test-long
-test-long: TEST_FLAGS := -count=1 -fuzztime=30s
-test-long: test ## make test, and what takes longer
+test-long: export LONG_TESTS := 1
+test-long: test ## make test with its long cases, and fuzzing (FUZZTIME=30s each)
 	@test/long
 
 ##@ The sandbox: OCM on this machine without Docker
