@@ -18,7 +18,7 @@ func (w *worker) remove(ctx context.Context) {
 	logger, pod := klog.FromContext(ctx), w.currentPod()
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	if err := deletePod(ctx, w.client, pod); err != nil {
+	if err := deletePod(ctx, w.client, pod); err != nil && !errors.Is(err, context.Canceled) {
 		logger.Error(err, "A pod that has ended was not removed") // virtual-kubelet does it after the grace period
 	}
 	if err := errors.Join(os.RemoveAll(w.dir()), os.RemoveAll(w.logs.of(pod))); err != nil {

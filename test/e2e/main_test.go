@@ -1,0 +1,115 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// scenario is one thing that users rely on.
+type scenario struct {
+	name string
+	run  func(t *testing.T, env *environment)
+}
+
+// scenarios run in this order, on one environment on which the add-on is
+// enabled; each leaves it as it found it. Any one of them can be run alone:
+// go test -tags e2e ./test/e2e -v -run 'TestScenarios/<name>'.
+var scenarios = []scenario{
+	{"enabling_installs_the_agent_by_ManifestWork", agentArrivesByManifestWork},
+	{"enabling_honours_the_install_namespace", installNamespaceIsHonoured},
+	{"the_add-on_is_Available_by_its_lease", availableByLease},
+	{"the_certificate_is_approved_by_the_controller_and_used", certificateIsApprovedAndUsed},
+
+	{"a_ConfigMap_is_copied_changed_and_deleted", copyUpdateDelete},
+	{"binary_data_is_copied", binaryDataIsCopied},
+	{"an_immutable_ConfigMap_is_replaced", immutableIsReplaced},
+	{"a_change_arrives_fast", changeLatency},
+	{"the_opt-out_label_is_honoured", optOut},
+	{"each_cluster_gets_only_its_own", eachClusterGetsItsOwn},
+	{"the_CA_bundle_of_the_cluster_is_untouched", rootCAIsUntouched},
+
+	{"a_foreign_ConfigMap_is_left_alone", foreignIsLeftAlone},
+	{"a_foreign_ConfigMap_can_be_given_over", foreignIsAdopted},
+	{"drift_comes_back", driftComesBack},
+	{"labels_and_annotations_of_others_stay", othersMetadataStays},
+
+	{"the_identity_of_the_agent_may_do_what_it_needs_and_no_more", hubAccessReviews},
+	{"the_certificate_of_the_agent_opens_nothing_else", realCertificateIsDenied},
+	{"nothing_is_bound_to_the_group_of_all_agents", sharedGroupHasNothing},
+	{"the_agent_is_confined_on_its_own_cluster", managedAccessReviews},
+
+	{"a_restarted_agent_catches_up", agentRestart},
+	{"a_restarted_controller_asks_for_no_new_certificate", controllerRestart},
+	{"disabling_removes_the_agent_and_enabling_brings_it_back", disableAndEnable},
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	timings.print(os.Stdout)
+	os.Exit(code)
+}
+
+func TestScenarios(t *testing.T) {
+	env, err := loadEnvironment(os.Getenv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	env.requireReady(t)
+	env.removeLeftovers(t)
+
+	// Registered before anything is enabled, so that it runs whatever fails.
+	for _, c := range env.clusters {
+		cleanup(t, "disable the add-on on "+c.name, func(ctx context.Context) error {
+			err := env.restore(ctx, c)
+			if err != nil {
+				env.collect(ctx, t)
+			}
+			return err
+		})
+	}
+	env.enableAll(t)
+
+	for _, s := range scenarios {
+		t.Run(s.name, func(t *testing.T) {
+			defer env.collectOnFailure(t)
+			start := time.Now()
+			s.run(t, env)
+			t.Logf("took %s", time.Since(start).Round(time.Millisecond))
+		})
+	}
+}
+
+func (e *environment) enableAll(t *testing.T) {
+	t.Helper()
+	defer e.collectOnFailure(t)
+	var milestones []milestone
+	for _, c := range e.clusters {
+		milestones = append(milestones, e.startEnabling(t, c, "first", e.enableV1alpha1)...)
+	}
+	reach(t, milestones)
+}
+
+// restore brings a cluster back to where it was before the suite. The used
+// certificate requests go as well: after ten for one add-on the registration
+// agent stops asking, and says so nowhere on the hub.
+func (e *environment) restore(ctx context.Context, c *cluster) error {
+	if err := e.disable(ctx, c); err != nil {
+		return err
+	}
+	if err := e.deleteUsedRequests(ctx, c); err != nil {
+		return fmt.Errorf("delete used certificate requests: %w", err)
+	}
+	if c.installNamespace == ownNamespace {
+		return c.deleteOwnNamespace(ctx)
+	}
+	// The agent's lease outlives it, and would make the add-on look available
+	// before the next agent runs.
+	return ignoreNotFound(c.kube.CoordinationV1().Leases(c.installNamespace).Delete(ctx, agentLease, metav1.DeleteOptions{}))
+}
