@@ -30,7 +30,7 @@ export SANDBOX_MODULE := $(CURDIR)/test/sandbox/programs
 ##@ The two commands
 
 .PHONY: demo
-demo: sandbox-programs image-root bin/ocm-demo ## Run the main job before your eyes (ONCE=1: end when all has been seen)
+demo: bin/ocm-sandbox image-root bin/ocm-demo ## Run the main job before your eyes (ONCE=1: end when all has been seen)
 	@bin/ocm-demo --sandbox="$(SANDBOX)" --dir=$(SANDBOX_DIR) --clusters=$(CLUSTERS) \
 		--image=$(IMAGE) --image-root=$(IMAGE_ROOT) --kubectl=bin/sandbox/kubectl $(if $(ONCE),--once)
 
@@ -106,7 +106,7 @@ sandbox-programs: bin/ocm-sandbox ## Build etcd, Kubernetes and OCM from their G
 	@$(SANDBOX) build
 
 .PHONY: sandbox-up
-sandbox-up: sandbox-programs image-root ## Start a hub and CLUSTERS managed clusters, joined and available
+sandbox-up: bin/ocm-sandbox image-root ## Start a hub and CLUSTERS managed clusters, joined and available
 	@$(SANDBOX) up --clusters=$(CLUSTERS) --image=$(IMAGE)=$(IMAGE_ROOT)
 
 .PHONY: sandbox-status

@@ -1,7 +1,9 @@
 package launcher
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 
 	"open-cluster-management.io/helloworld-addon/test/sandbox/statedir"
@@ -16,6 +18,9 @@ func Report(options Options) error {
 	}
 	options.Dir = dir
 	record, err := statedir.Read(options.Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("no sandbox in %s: make sandbox-up starts one", dir)
+	}
 	if err != nil {
 		return err
 	}
