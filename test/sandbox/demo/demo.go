@@ -39,6 +39,11 @@ func Run(ctx context.Context, options Options) (err error) {
 		return err
 	}
 	d := &demo{Options: options, started: time.Now()}
+	d.chapter("0. The programs of the sandbox (the first time this compiles for minutes)")
+	if err := d.run(ctx, d.sandboxArgs("build")...); err != nil {
+		return fmt.Errorf("build the sandbox's programs: %w", err)
+	}
+	d.started = time.Now()
 	d.chapter("1. A hub and %d managed cluster(s), as processes of this machine", d.Clusters)
 	if err := d.run(ctx, d.sandboxArgs("up", fmt.Sprintf("--clusters=%d", d.Clusters), "--image="+d.Image+"="+d.ImageRoot)...); err != nil {
 		return fmt.Errorf("start the sandbox: %w", err)
