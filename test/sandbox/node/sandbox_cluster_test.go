@@ -191,9 +191,9 @@ func (c *cluster) kubectl(t *testing.T, args ...string) string {
 }
 
 func podSpec(args ...string) corev1.PodSpec {
-	second := int64(5)
+	grace := int64(5) // seconds
 	return corev1.PodSpec{
-		TerminationGracePeriodSeconds: &second,
+		TerminationGracePeriodSeconds: &grace,
 		Containers:                    []corev1.Container{{Name: "main", Image: "example.com/probe:v1", Args: args}},
 	}
 }

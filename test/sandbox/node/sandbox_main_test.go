@@ -79,7 +79,7 @@ func ownProc() error {
 
 // probeMain is the program in the pods: say TEXT…, exit CODE, serve PORT
 // (/ is 200, /files/PATH a file, /env/NAME a variable, /fail makes / 500),
-// hang (ignores SIGTERM).
+// hang PORT (ignores SIGTERM).
 func probeMain(args []string) int {
 	command, arg := args[0], strings.Join(args[1:], " ")
 	fmt.Println("probe:", command, arg)
@@ -92,7 +92,10 @@ func probeMain(args []string) int {
 		return code
 	case "hang":
 		signal.Ignore(syscall.SIGTERM)
-		time.Sleep(time.Hour)
+		// who is answered knows that the line above has been run
+		_ = http.ListenAndServe(":"+arg, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, "ok")
+		}))
 	case "serve":
 		return serve(arg)
 	}

@@ -120,10 +120,18 @@ func (c *cluster) testUnknownImage(t *testing.T) {
 func (c *cluster) testDeletion(t *testing.T) {
 	ctx := t.Context()
 	c.create(t, "polite", podSpec("serve", "8080"))
-	c.create(t, "stubborn", podSpec("hang"))
+	c.create(t, "stubborn", podSpec("hang", "8080"))
 	c.running(t, "polite")
 	c.running(t, "stubborn")
-	for name, bounds := range map[string][2]time.Duration{"polite": {0, 4 * time.Second}, "stubborn": {4 * time.Second, 15 * time.Second}} {
+	eventually(t, "the stubborn one ignores SIGTERM", func() error {
+		if got := served(t, c.get(t, "stubborn").Status.PodIP+":8080", "/"); got != "ok" {
+			return fmt.Errorf("it answers %q", got)
+		}
+		return nil
+	})
+	// a second less than the period: the API server counts it from the request
+	grace := 4 * time.Second
+	for name, bounds := range map[string][2]time.Duration{"polite": {0, grace}, "stubborn": {grace, time.Minute}} {
 		uid := c.get(t, name).UID
 		began := time.Now()
 		if err := c.client.CoreV1().Pods("default").Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
