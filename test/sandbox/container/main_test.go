@@ -105,7 +105,7 @@ func TestWithPartsOfProcHidden(t *testing.T) {
 	if err := unix.Mount("tmpfs", "/proc/fs", "tmpfs", 0, ""); err != nil {
 		t.Fatal(err)
 	}
-	defer unix.Unmount("/proc/fs", unix.MNT_DETACH)
+	defer func() { _ = unix.Unmount("/proc/fs", unix.MNT_DETACH) }()
 	if err := os.Mkdir("/proc/fs/hidden", 0o755); err != nil {
 		t.Fatal(err)
 	}

@@ -112,7 +112,7 @@ func launch(ctx context.Context, o order, cmd *exec.Cmd, run func() error) error
 	_ = cmd.Process.Kill()
 	ended := cmd.Wait()
 	if errors.Is(err, errEarlyEnd) {
-		return fail(fmt.Errorf("%w: %v", errEarlyEnd, ended))
+		return fail(fmt.Errorf("%w: %w", errEarlyEnd, ended))
 	}
 	return err
 }

@@ -87,12 +87,7 @@ func (s Spec) validate() error {
 		bad("working directory %q is not an absolute path", s.Dir)
 	}
 	for _, m := range s.Mounts {
-		if !filepath.IsAbs(m.Source) {
-			bad("mount source %q (for %q) is not an absolute path", m.Source, m.Target)
-		}
-		if !filepath.IsAbs(m.Target) || filepath.Clean(m.Target) == "/" {
-			bad("mount target %q is not an absolute path below /", m.Target)
-		}
+		errs = append(errs, m.validate())
 	}
 	for _, entry := range s.Env {
 		if name, _, found := strings.Cut(entry, "="); !found || name == "" {
@@ -111,6 +106,17 @@ func (s Spec) validate() error {
 	}
 	_, err := capabilities(s.Capabilities)
 	return errors.Join(append(errs, err)...)
+}
+
+func (m Mount) validate() error {
+	var errs []error
+	if !filepath.IsAbs(m.Source) {
+		errs = append(errs, fmt.Errorf("mount source %q (for %q) is not an absolute path", m.Source, m.Target))
+	}
+	if !filepath.IsAbs(m.Target) || filepath.Clean(m.Target) == "/" {
+		errs = append(errs, fmt.Errorf("mount target %q is not an absolute path below /", m.Target))
+	}
+	return errors.Join(errs...)
 }
 
 // capabilities translates names such as NET_BIND_SERVICE; CAP_NET_BIND_SERVICE

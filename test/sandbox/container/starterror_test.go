@@ -103,8 +103,8 @@ func TestContainerStartErrors(t *testing.T) {
 			var out buffer
 			process, err := Start(t.Context(), s, nil, &out, &out)
 			if err == nil {
-				process.Signal(os.Kill)
-				process.Wait()
+				_ = process.Signal(os.Kill)
+				_, _ = process.Wait()
 				t.Fatal("it started")
 			}
 			var start *StartError

@@ -8,6 +8,7 @@ package controlplane
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"path/filepath"
@@ -178,7 +179,7 @@ func (c *Cluster) WaitReady(ctx context.Context) error {
 		return last == nil, nil
 	})
 	if err != nil {
-		return fmt.Errorf("wait for the API server of %s: %w (last answer: %v)", c.Name, err, last)
+		return fmt.Errorf("wait for the API server of %s: %w", c.Name, errors.Join(err, last))
 	}
 	return nil
 }

@@ -123,7 +123,7 @@ func run(ctx context.Context, options Options, client kubernetes.Interface, reco
 	return err
 }
 
-// podWorkers is how many pods virtual-kubelet looks at at once; none takes long,
+// podWorkers is how many pods virtual-kubelet looks at together; none takes long,
 // for each pod has a worker of its own.
 const podWorkers = 4
 

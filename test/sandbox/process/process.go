@@ -104,8 +104,7 @@ func runOnce(ctx context.Context, spec Spec) (cause, err error) {
 	go func() { ended <- cmd.Wait() }()
 	if err := spec.Switch.running(cmd.Process.Pid); err != nil {
 		stop()
-		<-ended
-		return nil, err
+		return nil, errors.Join(err, <-ended)
 	}
 	err = spec.Switch.watch(ended, stop)
 	if doneErr := spec.Switch.ended(); doneErr != nil {

@@ -1,6 +1,6 @@
 //go:build tools
 
-// Package programs pins the versions of the programs that the sandbox runs.
+// Package programs pins the versions of the programs that the sandbox runs, and of OCM's operator, which kind needs.
 // It holds no code: importing the commands here is what keeps their modules,
 // and the hashes of all that they are made of, in go.mod and go.sum.
 package programs
@@ -14,5 +14,6 @@ import (
 	_ "open-cluster-management.io/ocm/cmd/addon"
 	_ "open-cluster-management.io/ocm/cmd/placement"
 	_ "open-cluster-management.io/ocm/cmd/registration"
+	_ "open-cluster-management.io/ocm/cmd/registration-operator"
 	_ "open-cluster-management.io/ocm/cmd/work"
 )

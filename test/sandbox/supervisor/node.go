@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"path/filepath"
@@ -79,7 +80,7 @@ func waitNodeReady(ctx context.Context, c *member, name string) error {
 		return false, nil
 	})
 	if err != nil {
-		return fmt.Errorf("wait for the node of %s: %w (last answer: %v)", c.Name, err, last)
+		return fmt.Errorf("wait for the node of %s: %w", c.Name, errors.Join(err, last))
 	}
 	return nil
 }
