@@ -10,8 +10,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -157,6 +159,15 @@ func (b *builder) current(name string) bool {
 	return err == nil
 }
 
+// forget removes the stamp: what is built from here on is not current until it
+// is whole.
+func (b *builder) forget(name string) error {
+	if err := os.Remove(b.stamp(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove the stamp of %s: %w", name, err)
+	}
+	return nil
+}
+
 func (b *builder) build(ctx context.Context, p program, n int) error {
 	if !b.announcedFirstBuild {
 		b.announcedFirstBuild = true
@@ -164,15 +175,23 @@ func (b *builder) build(ctx context.Context, p program, n int) error {
 	}
 	b.say("%d/%d %s", n, len(programs), p.name)
 	started := time.Now()
+	if err := b.forget(p.name); err != nil {
+		return err
+	}
 	done := make(chan struct{})
 	beating := make(chan struct{})
 	go func() {
 		defer close(beating)
 		b.beat(done, p.name, started)
 	}()
-	_, err := b.goCommand(ctx, "build", "-trimpath", "-ldflags", b.flags, "-o", filepath.Join(b.Out, p.name), p.pkg)
+	// a name of its own until it is whole: a sandbox may be running the old one
+	unfinished := filepath.Join(b.Out, "."+p.name+".new")
+	_, err := b.goCommand(ctx, "build", "-trimpath", "-ldflags", b.flags, "-o", unfinished, p.pkg)
 	close(done)
 	<-beating
+	if err == nil {
+		err = os.Rename(unfinished, filepath.Join(b.Out, p.name))
+	}
 	if err != nil {
 		return fmt.Errorf("build %s: %w", p.name, err)
 	}
@@ -206,10 +225,13 @@ func (b *builder) manifests() error {
 	if b.current(Manifests) {
 		return nil
 	}
+	if err := b.forget(Manifests); err != nil {
+		return err
+	}
 	if err := os.RemoveAll(to); err != nil {
 		return fmt.Errorf("remove old manifests of OCM: %w", err)
 	}
-	if err := os.CopyFS(to, os.DirFS(filepath.Join(b.ocmDir, "manifests"))); err != nil {
+	if err := copyYAML(to, os.DirFS(filepath.Join(b.ocmDir, "manifests"))); err != nil {
 		return fmt.Errorf("copy OCM's manifests: %w", err)
 	}
 	if err := os.WriteFile(b.stamp(Manifests), []byte(b.fingerprint), 0o644); err != nil {
@@ -218,11 +240,33 @@ func (b *builder) manifests() error {
 	return nil
 }
 
+// copyYAML copies the YAML files of a tree. OCM's manifests have Go files among
+// them, which the go command would take for a package of this project.
+func copyYAML(to string, from fs.FS) error {
+	return fs.WalkDir(from, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || filepath.Ext(path) != ".yaml" {
+			return err
+		}
+		content, err := fs.ReadFile(from, path)
+		if err != nil {
+			return err
+		}
+		target := filepath.Join(to, filepath.FromSlash(path))
+		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+			return err
+		}
+		return os.WriteFile(target, content, 0o644)
+	})
+}
+
 // goCommand runs go in the programs' module and returns what it printed.
 func (b *builder) goCommand(ctx context.Context, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = b.Module
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-mod=readonly -buildvcs=false", "GOWORK=off")
+	// an interrupted go ends its compilers and removes its temporary files
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 10 * time.Second
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

@@ -1,8 +1,13 @@
 package build
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func TestLinkFlagsStampTheVersion(t *testing.T) {
@@ -37,5 +42,30 @@ func TestCurrent(t *testing.T) {
 	b.fingerprint = "b"
 	if b.current("etcd") {
 		t.Error("a program built from something else is current")
+	}
+}
+
+func TestCopyYAMLLeavesGoFilesOut(t *testing.T) {
+	to := t.TempDir()
+	from := fstest.MapFS{
+		"hub/crds/a.yaml": {Data: []byte("a")},
+		"hub/b.yaml":      {Data: []byte("b")},
+		"config.go":       {Data: []byte("package manifests")},
+	}
+	if err := copyYAML(to, from); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	err := filepath.WalkDir(to, func(path string, entry os.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() {
+			got = append(got, strings.TrimPrefix(path, to))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"/hub/b.yaml", "/hub/crds/a.yaml"}, got); diff != "" {
+		t.Error(diff)
 	}
 }

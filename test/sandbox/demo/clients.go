@@ -3,15 +3,20 @@ package demo
 import (
 	"context"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	addonclient "open-cluster-management.io/api/client/addon/clientset/versioned"
 	workclient "open-cluster-management.io/api/client/work/clientset/versioned"
 )
+
+// requestTimeout bounds every request of the demo.
+const requestTimeout = 20 * time.Second
 
 // clients are the demo's eyes on both sides.
 type clients struct {
@@ -28,6 +33,12 @@ func newClients(hubFile, clusterFile string) (*clients, error) {
 	managed, err := clientcmd.BuildConfigFromFlags("", clusterFile)
 	if err != nil {
 		return nil, fmt.Errorf("read the managed cluster's kubeconfig: %w", err)
+	}
+	for _, config := range []*rest.Config{hub, managed} {
+		// the demo looks every few milliseconds: the client's own limit of 5
+		// requests per second would be what it measures
+		config.QPS = -1
+		config.Timeout = requestTimeout
 	}
 	c := &clients{}
 	if c.hub, err = kubernetes.NewForConfig(hub); err != nil {

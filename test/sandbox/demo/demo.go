@@ -49,18 +49,19 @@ func Run(ctx context.Context, options Options) (err error) {
 		return fmt.Errorf("start the sandbox: %w", err)
 	}
 	defer func() { err = errors.Join(err, d.down()) }()
-	if err := d.show(ctx); err != nil {
-		if ctx.Err() != nil {
-			return errors.New("interrupted")
-		}
+	err = d.show(ctx)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return errors.New("interrupted")
+	case d.Once:
 		return err
+	case err != nil:
+		d.say("\nerror: %v\nThe sandbox stays up, so that you can look. Ctrl-C ends it and removes its files.", err)
+	default:
+		d.say("\nThe sandbox stays up: try the commands above. Ctrl-C ends it and removes its files.")
 	}
-	if d.Once {
-		return nil
-	}
-	d.say("\nThe sandbox stays up: try the commands above. Ctrl-C ends it and removes its files.")
 	<-ctx.Done()
-	return nil
+	return err
 }
 
 // down removes the sandbox, also when the demo was interrupted.

@@ -40,15 +40,18 @@ func Up(ctx context.Context, options Options) error {
 	}
 	defer func() { _ = dir.Lock.Close() }()
 	err = start(ctx, options, dir)
-	if err != nil {
-		// the lock is held by the supervisor too, which Remove ends
-		_ = dir.Lock.Close()
-		if _, removeErr := statedir.Remove(options.Dir); removeErr != nil {
-			err = errors.Join(err, removeErr)
-		}
+	if err == nil {
+		return nil
 	}
 	if ctx.Err() != nil {
-		return fmt.Errorf("interrupted: the sandbox was removed")
+		err = errors.New("interrupted: the sandbox was removed")
+	} else if kept := keepLogs(options.Dir); kept != "" {
+		err = fmt.Errorf("%w\n(the logs of this start are in %s)", err, kept)
+	}
+	// the lock was handed to the supervisor too, which Remove ends
+	_ = dir.Lock.Close()
+	if _, removeErr := statedir.Remove(options.Dir); removeErr != nil {
+		return errors.Join(err, removeErr)
 	}
 	return err
 }
@@ -78,23 +81,36 @@ func start(ctx context.Context, options Options, dir *statedir.Dir) error {
 		return fmt.Errorf("create the progress pipe: %w", err)
 	}
 	defer func() { _ = reader.Close() }()
-	cmd, err := supervise(options, record.Clusters, append([]*os.File{dir.Lock, writer}, listeners...))
+	recorded, tellRecorded, err := os.Pipe()
+	if err != nil {
+		return fmt.Errorf("create the record's pipe: %w", err)
+	}
+	defer func() { _ = tellRecorded.Close() }()
+	cmd, err := supervise(options, record.Clusters, append([]*os.File{dir.Lock, writer, recorded}, listeners...))
 	_ = writer.Close()
+	_ = recorded.Close()
 	if err != nil {
 		return err
 	}
-	record.PID = cmd.Process.Pid
-	record.StartTime, _ = statedir.ProcessStart(record.PID)
-	if err := dir.Write(record); err != nil {
-		return errors.Join(err, cmd.Process.Kill())
-	}
 	stop := context.AfterFunc(ctx, func() { _ = cmd.Process.Kill() })
 	defer stop()
-	err = supervisor.Follow(reader, func(step string) {
-		options.say("%5.1fs  %s", time.Since(started).Seconds(), step)
-	})
+	record.PID = cmd.Process.Pid
+	record.StartTime, _ = statedir.ProcessStart(record.PID)
+	err = dir.Write(record)
+	if err == nil {
+		_, err = tellRecorded.Write([]byte{1})
+	}
+	if err == nil {
+		err = supervisor.Follow(reader, func(step string) {
+			options.say("%5.1fs  %s", time.Since(started).Seconds(), step)
+		})
+	}
+	// who interrupts at the last moment gets what he asked for, too
+	if err == nil && !stop() {
+		err = context.Cause(ctx)
+	}
 	if err != nil {
-		return errors.Join(err, cmd.Process.Kill(), ignoreExit(cmd.Wait()))
+		return errors.Join(err, ignoreDone(cmd.Process.Kill()), ignoreExit(cmd.Wait()))
 	}
 	options.say("%5.1fs  ready", time.Since(started).Seconds())
 	return nil
@@ -155,6 +171,14 @@ func closeAll(files []*os.File) {
 func ignoreExit(err error) error {
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
+		return nil
+	}
+	return err
+}
+
+// ignoreDone leaves out that a process to be killed has ended by itself.
+func ignoreDone(err error) error {
+	if errors.Is(err, os.ErrProcessDone) {
 		return nil
 	}
 	return err

@@ -24,8 +24,13 @@ func Report(options Options) error {
 	if err != nil {
 		return err
 	}
+	if started, alive := statedir.ProcessStart(record.PID); !alive || started != record.StartTime {
+		return fmt.Errorf("the sandbox in %s has ended by itself: %s says why; make sandbox-up starts another, make sandbox-down removes it",
+			dir, filepath.Join(dir, "sandbox.log"))
+	}
 	for _, name := range record.Clusters {
-		// every program of a cluster is given paths in the cluster's directory
+		// every program of the control plane and of OCM is given paths in the
+		// cluster's directory; what pods run is not
 		processes := statedir.Processes(filepath.Join(options.Dir, name) + "/")
 		rss, private := memory(processes)
 		options.say("%-9s %4d MiB in %d programs (sum of RSS; %d MiB of it private)  KUBECONFIG=%s.kubeconfig",

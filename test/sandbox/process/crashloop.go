@@ -26,7 +26,7 @@ func (d deaths) add(now time.Time) deaths {
 // looping says whether the program died more often than is tolerated.
 func (d deaths) looping() bool { return len(d) > deathsTolerated }
 
-// pause is how long to wait before the next start: a second at first, so that
+// pause is how long to wait before the next start: half a second at first, so that
 // an agent that exits by design is back at once, and longer when it keeps dying.
 func (d deaths) pause() time.Duration {
 	switch n := len(d); {

@@ -8,15 +8,19 @@ package relay
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"sync"
 	"time"
+
+	"k8s.io/klog/v2"
 )
 
 // dialTimeout bounds a connection attempt to an address of this same machine.
 const dialTimeout = 5 * time.Second
+
+// retry is the pause after a connection that could not be accepted.
+const retry = 100 * time.Millisecond
 
 // Serve accepts on the listener until ctx ends and connects each connection to
 // the target. It waits for the connections that it opened.
@@ -31,9 +35,25 @@ func Serve(ctx context.Context, listener net.Listener, target string) error {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("accept a connection for %s: %w", target, err)
+			// out of descriptors, most likely: that passes, and ending the
+			// sandbox for it would help nobody
+			klog.FromContext(ctx).Error(err, "Cannot accept a connection", "target", target)
+			if !pause(ctx) {
+				return nil
+			}
+			continue
 		}
 		open.Go(func() { carry(ctx, conn, target) })
+	}
+}
+
+// pause waits before another try; false when ctx ended first.
+func pause(ctx context.Context) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(retry):
+		return true
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -28,37 +29,55 @@ func Remove(path string) (bool, error) {
 	if !marked {
 		return false, fmt.Errorf("%s is not a sandbox's directory: nothing was removed", path)
 	}
-	if err := end(path); err != nil {
+	lock, err := end(path)
+	if err != nil {
 		return false, err
 	}
-	if err := os.RemoveAll(path); err != nil {
+	// held until the files are gone, so that no start takes the directory over
+	defer func() { _ = lock.Close() }()
+	if err := removeAll(path); err != nil {
 		return false, fmt.Errorf("remove the sandbox's directory: %w", err)
 	}
 	return true, nil
 }
 
-// end kills the supervisor, if it lives, and takes the lock that it held. A
+// removeAll removes a tree in which pods may have left directories that even
+// their owner must not write to.
+func removeAll(path string) error {
+	if err := os.RemoveAll(path); !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	_ = filepath.WalkDir(path, func(p string, entry fs.DirEntry, _ error) error {
+		if entry != nil && entry.IsDir() {
+			_ = os.Chmod(p, 0o700)
+		}
+		return nil
+	})
+	return os.RemoveAll(path)
+}
+
+// end kills the supervisor, if it lives, and returns the lock that it held. A
 // start that is under way holds the lock before there is a supervisor: the
 // supervisor is looked for until the lock is free.
-func end(path string) error {
+func end(path string) (*os.File, error) {
 	d := &Dir{Path: path}
 	for deadline := time.Now().Add(endTimeout); ; {
 		record, err := Read(path)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
+			return nil, err
 		}
 		if err := killAndWait(record, time.Until(deadline)); err != nil {
-			return fmt.Errorf("end the sandbox in %s: %w", path, err)
+			return nil, fmt.Errorf("end the sandbox in %s: %w", path, err)
 		}
 		err = d.lock()
 		if err == nil {
-			return d.Lock.Close()
+			return d.Lock, nil
 		}
 		if !errors.Is(err, ErrRunning) {
-			return err
+			return nil, err
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("end the sandbox in %s: its lock is held by a process other than its supervisor (%d): is a start of it under way?", path, record.PID)
+			return nil, fmt.Errorf("end the sandbox in %s: its lock is held by a process other than its supervisor (%d): is a start of it under way?", path, record.PID)
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
@@ -87,7 +106,7 @@ func killAndWait(record Record, timeout time.Duration) error {
 	if err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
 		return fmt.Errorf("kill process %d: %w", record.PID, err)
 	}
-	poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}} // #nosec G115 -- a descriptor is small
+	poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
 	for deadline := time.Now().Add(timeout); time.Now().Before(deadline); {
 		n, err := unix.Poll(poll, int(max(time.Until(deadline), 0)/time.Millisecond)+1)
 		if n > 0 {

@@ -73,25 +73,28 @@ func Acquire(path string) (*Dir, error) {
 	if !marked && len(entries) > 0 {
 		return nil, fmt.Errorf("%s exists and is not a sandbox's: set SANDBOX_DIR to an empty or a new directory", path)
 	}
-	if err := enoughSpace(path); err != nil {
-		return nil, err
-	}
 	d := &Dir{Path: path}
 	if err := d.lock(); err != nil {
 		return nil, err
 	}
-	if marked {
+	if len(entries) > 0 {
 		d.Leftover = true
 		if err := d.clear(); err != nil {
-			return nil, err
+			return nil, errors.Join(err, d.Lock.Close())
 		}
 	}
-	return d, d.Write(Record{})
+	// after the leftovers are gone: they may be what filled the disk
+	if err := enoughSpace(path, freeBytes); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(path), d.Lock.Close())
+	}
+	if err := d.Write(Record{}); err != nil {
+		return nil, errors.Join(err, d.Lock.Close())
+	}
+	return d, nil
 }
 
 // lock takes the lock without waiting.
 func (d *Dir) lock() error {
-	// #nosec G304 -- the directory is the caller's choice
 	file, err := os.OpenFile(filepath.Join(d.Path, lockFile), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return fmt.Errorf("open the sandbox's lock (set SANDBOX_DIR to a directory that can be written): %w", err)
@@ -155,7 +158,8 @@ func Read(path string) (Record, error) {
 }
 
 // isSandbox says whether the directory is a sandbox's: by its record, or by
-// nothing but the lock, as a start that was cut short leaves it.
+// having nothing but the lock in it, or nothing at all, as a start that was cut
+// short leaves it.
 func isSandbox(path string) (bool, error) {
 	_, err := Read(path)
 	if err == nil {
@@ -173,16 +177,24 @@ func isSandbox(path string) (bool, error) {
 			return false, nil
 		}
 	}
-	return len(entries) > 0, nil
+	return true, nil
 }
 
-func enoughSpace(path string) error {
+// freeBytes is the space that an ordinary user may still fill.
+func freeBytes(path string) (uint64, error) {
 	var fsStat unix.Statfs_t
 	if err := unix.Statfs(path, &fsStat); err != nil {
-		return fmt.Errorf("look at the free space of %s: %w", path, err)
+		return 0, fmt.Errorf("look at the free space of %s: %w", path, err)
 	}
-	// #nosec G115 -- a block size is positive
-	if free := fsStat.Bavail * uint64(fsStat.Bsize); free < needed {
+	return fsStat.Bavail * uint64(fsStat.Bsize), nil
+}
+
+func enoughSpace(path string, freeBytes func(string) (uint64, error)) error {
+	free, err := freeBytes(path)
+	if err != nil {
+		return err
+	}
+	if free < needed {
 		return fmt.Errorf("%s has %d MiB free, a sandbox needs %d: free some, or set SANDBOX_DIR to another disk",
 			path, free>>20, needed>>20)
 	}

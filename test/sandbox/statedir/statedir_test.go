@@ -52,6 +52,45 @@ func TestAcquireRefusesWhatIsNotASandbox(t *testing.T) {
 	}
 }
 
+func TestEnoughSpace(t *testing.T) {
+	err := enoughSpace("/full", func(string) (uint64, error) { return 100 << 20, nil })
+	if err == nil || !strings.Contains(err.Error(), "has 100 MiB free, a sandbox needs 1024") {
+		t.Errorf("enoughSpace = %v", err)
+	}
+	if err := enoughSpace("/fine", func(string) (uint64, error) { return needed, nil }); err != nil {
+		t.Errorf("enoughSpace = %v", err)
+	}
+}
+
+func TestRemoveAnEmptyDirectory(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "sandbox")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if removed, err := Remove(dir); err != nil || !removed {
+		t.Errorf("Remove = %v, %v", removed, err)
+	}
+}
+
+func TestRemoveDirectoriesThatCannotBeWritten(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "sandbox")
+	d, err := Acquire(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = d.Lock.Close()
+	locked := filepath.Join(dir, "pod", "volume")
+	if err := os.MkdirAll(filepath.Join(locked, "file"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(locked, 0o500); err != nil {
+		t.Fatal(err)
+	}
+	if removed, err := Remove(dir); err != nil || !removed {
+		t.Errorf("Remove = %v, %v", removed, err)
+	}
+}
+
 func TestAcquireSaysWhatCannotBeWritten(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {

@@ -64,9 +64,6 @@ func Run(ctx context.Context, options Options) error {
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
 		err = cause
 	}
-	if err != nil {
-		options.Progress.Failed(err)
-	}
 	return err
 }
 

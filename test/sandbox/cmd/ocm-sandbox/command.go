@@ -9,6 +9,7 @@ import (
 	"open-cluster-management.io/helloworld-addon/test/sandbox/build"
 	"open-cluster-management.io/helloworld-addon/test/sandbox/images"
 	"open-cluster-management.io/helloworld-addon/test/sandbox/launcher"
+	"open-cluster-management.io/helloworld-addon/test/sandbox/statedir"
 )
 
 func command() *cobra.Command {
@@ -85,6 +86,9 @@ func imageCommand(options *launcher.Options) *cobra.Command {
 			repository, dir, err := images.Parse(args[0])
 			if err != nil {
 				return err
+			}
+			if _, err := statedir.Read(options.Dir); err != nil {
+				return fmt.Errorf("no sandbox in %s: make sandbox-up starts one (%w)", options.Dir, err)
 			}
 			if err := images.In(options.Dir).Add(repository, dir); err != nil {
 				return err

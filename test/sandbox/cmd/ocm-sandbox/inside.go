@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -17,6 +18,7 @@ import (
 const (
 	lockFD = iota + 3
 	progressFD
+	recordedFD
 	firstListenerFD
 )
 
@@ -27,19 +29,41 @@ func superviseCommand(options *launcher.Options) *cobra.Command {
 		Hidden: true,
 		Args:   cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, clusters []string) error {
-			listeners, err := inherit(len(clusters))
+			progress := supervisor.NewProgress(os.NewFile(progressFD, "progress"))
+			err := supervise(cmd.Context(), options, clusters, progress)
 			if err != nil {
-				return err
+				progress.Failed(err)
 			}
-			if err := supervisor.Isolate(); err != nil {
-				return err
-			}
-			return supervisor.Run(cmd.Context(), supervisor.Options{
-				Dir: options.Dir, Programs: options.Programs, Clusters: clusters, Outside: listeners,
-				Progress: supervisor.NewProgress(os.NewFile(progressFD, "progress")),
-			})
+			return err
 		},
 	}
+}
+
+func supervise(ctx context.Context, options *launcher.Options, clusters []string, progress *supervisor.Progress) error {
+	listeners, err := inherit(len(clusters))
+	if err != nil {
+		return err
+	}
+	if err := awaitRecord(); err != nil {
+		return err
+	}
+	if err := supervisor.Isolate(); err != nil {
+		return err
+	}
+	return supervisor.Run(ctx, supervisor.Options{
+		Dir: options.Dir, Programs: options.Programs, Clusters: clusters, Outside: listeners, Progress: progress,
+	})
+}
+
+// awaitRecord waits until the launcher has written down which process this is:
+// a supervisor that is in no record could not be ended.
+func awaitRecord() error {
+	file := os.NewFile(recordedFD, "recorded")
+	defer func() { _ = file.Close() }()
+	if _, err := file.Read(make([]byte, 1)); err != nil {
+		return fmt.Errorf("the launcher has ended before it had recorded this supervisor: %w", err)
+	}
+	return nil
 }
 
 // inherit makes sure that no program of the sandbox gets the descriptors, and

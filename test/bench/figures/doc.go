@@ -1,0 +1,3 @@
+// Package figures turns measurements into figures: percentiles and rates. It is
+// pure arithmetic and measures nothing.
+package figures

@@ -1,0 +1,41 @@
+package measure
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+)
+
+// log tells a person what is going on.
+type log struct {
+	out     io.Writer
+	started time.Time
+	subject string
+
+	mu      sync.Mutex
+	partial []byte
+}
+
+func (l *log) say(format string, args ...any) {
+	elapsed := time.Since(l.started).Round(time.Second)
+	_, _ = fmt.Fprintf(l.out, "%7s  %-5s  %s\n", elapsed, l.subject, fmt.Sprintf(format, args...))
+}
+
+// Write shows the output of commands, indented, line by line as it comes whole.
+func (l *log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.partial = append(l.partial, p...)
+	for {
+		line, rest, whole := bytes.Cut(l.partial, []byte("\n"))
+		if !whole {
+			return len(p), nil
+		}
+		if _, err := fmt.Fprintf(l.out, "%16s %s\n", "|", line); err != nil {
+			return 0, fmt.Errorf("show a command's output: %w", err)
+		}
+		l.partial = rest
+	}
+}
