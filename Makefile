@@ -1,4 +1,4 @@
-# The workshop's only interface: `make help` lists it. Everything that a target
+# The only interface to building, testing and trying: `make help` lists it. Everything that a target
 # needs beyond Go it builds from pinned Go modules into bin/.
 SHELL := /bin/bash -o pipefail
 .SHELLFLAGS := -ec
@@ -9,10 +9,13 @@ IMAGE ?= quay.io/open-cluster-management/helloworld-addon:latest
 CLUSTERS ?= 1
 SANDBOX_DIR ?= .sandbox
 # vX.Y.Z and what comes after: Kubernetes' libraries panic at any other version
-VERSION ?= $(shell git describe --tags --match 'v[0-9]*' --dirty 2>/dev/null || echo v0.0.0-$$(git describe --always --dirty 2>/dev/null || echo unknown))
+VERSION ?= $(shell git describe --tags --match 'v[0-9]*.[0-9]*.[0-9]*' --dirty 2>/dev/null || echo v0.0.0-g$$(git describe --always --dirty 2>/dev/null || echo unknown))
 COMMIT ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 # kubectl from the PATH, or the one that the sandbox builds
 KUBECTL ?= $(shell command -v kubectl || echo $(CURDIR)/bin/sandbox/kubectl)
+
+# the file to build first, when it is that one
+BUILT_KUBECTL = $(filter $(CURDIR)/bin/sandbox/kubectl,$(KUBECTL))
 
 # the same flags everywhere, or everything is compiled twice
 export CGO_ENABLED := 0
@@ -21,8 +24,14 @@ VERSION_PKG := k8s.io/component-base/version
 LDFLAGS := -s -w -X $(VERSION_PKG).gitVersion=$(VERSION) -X $(VERSION_PKG).gitCommit=$(COMMIT)
 PROGRAMS := $(notdir $(wildcard cmd/*))
 IMAGE_ROOT := bin/image
+IMAGE_ARGS = --build-arg VERSION=$(VERSION) --build-arg COMMIT=$(COMMIT)
+PLATFORMS ?= linux/amd64,linux/arm64
+comma := ,
 SANDBOX := bin/ocm-sandbox --dir=$(SANDBOX_DIR) --programs=bin/sandbox --module=test/sandbox/programs
 TEST_FLAGS ?=
+# the modules with Go code of ours
+MODULES := $(patsubst %/,%,$(sort . $(dir $(wildcard test/*/go.mod))))
+LINT = GOFLAGS=-trimpath $(CURDIR)/bin/golangci-lint
 # where the modules' tests find the built programs
 export SANDBOX_PROGRAMS := $(CURDIR)/bin/sandbox
 export SANDBOX_MODULE := $(CURDIR)/test/sandbox/programs
@@ -55,21 +64,28 @@ image-root: build ## Lay the programs out as in the image, for the sandbox's pod
 	@for p in $(PROGRAMS); do install -m 0755 bin/$$p $(IMAGE_ROOT)/usr/local/bin/$$p; done
 
 .PHONY: images
-images: ## Build the image IMAGE with Docker
-	docker build --build-arg VERSION=$(VERSION) --build-arg COMMIT=$(COMMIT) -t $(IMAGE) .
+images: image-root ## Build the image IMAGE with Docker, from the built programs alone
+	@docker build --quiet --file Dockerfile --target prebuilt $(IMAGE_ARGS) --tag $(IMAGE) $(IMAGE_ROOT) >/dev/null
+	@echo "$(IMAGE): $(VERSION)"
+
+.PHONY: images-multiarch
+images-multiarch: ## Build IMAGE for PLATFORMS with Docker's buildx; PUSH=1 pushes it, else it is an archive in bin/
+	@docker buildx version >/dev/null 2>&1 || { echo "error: images for several platforms need Docker's buildx plugin" >&2; exit 1; }
+	@for platform in $(subst $(comma), ,$(PLATFORMS)); do arch=$${platform#linux/}; for p in $(PROGRAMS); do echo "building $$p for $$arch"; \
+		GOOS=linux GOARCH=$$arch $(GO_BUILD) -ldflags '$(LDFLAGS)' -o bin/multiarch/$$arch/usr/local/bin/$$p ./cmd/$$p; done; done
+	docker buildx build --platform $(PLATFORMS) --file Dockerfile --target multiarch $(IMAGE_ARGS) --tag $(IMAGE) \
+		--output $(if $(PUSH),type=registry,type=oci$(comma)dest=bin/helloworld-addon.oci.tar) bin/multiarch
 
 .PHONY: fmt
 fmt: bin/golangci-lint ## Format all Go code
-	bin/golangci-lint fmt ./...
-	cd test/sandbox && $(CURDIR)/bin/golangci-lint fmt --config $(CURDIR)/.golangci.yml ./...
+	@for m in $(MODULES); do (cd $$m && $(LINT) fmt --config $(CURDIR)/.golangci.yml ./...); done
 
 .PHONY: lint
 lint: bin/golangci-lint ## Check style and the rules of which package may import which
-	bin/golangci-lint run --build-tags e2e ./...
-	cd test/sandbox && $(CURDIR)/bin/golangci-lint run --build-tags sandbox --config $(CURDIR)/.golangci.yml ./...
+	@for m in $(MODULES); do echo "lint $$m"; (cd $$m && $(LINT) run --config $(CURDIR)/.golangci.yml ./...); done
 
 bin/golangci-lint: tools/go.mod tools/go.sum
-	@echo "building the linter, once: about 3 minutes"
+	@echo "building the linter, once: about a minute"
 	@cd tools && $(GO_BUILD) -ldflags '-s -w' -o $(CURDIR)/$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 
 ##@ Tests
@@ -77,6 +93,7 @@ bin/golangci-lint: tools/go.mod tools/go.sum
 .PHONY: test-unit
 test-unit: ## Test what needs no cluster
 	go test -trimpath $(TEST_FLAGS) ./...
+	go test -C test/bench -trimpath $(TEST_FLAGS) ./...
 
 .PHONY: test-sandbox
 test-sandbox: sandbox-programs ## Test the sandbox itself, with real control planes
@@ -117,14 +134,70 @@ sandbox-status: bin/ocm-sandbox ## Show the sandbox's clusters, their kubeconfig
 sandbox-down: bin/ocm-sandbox ## End the sandbox: no process and no file is left
 	@$(SANDBOX) down
 
+##@ Benchmark
+
+BENCH_FLAGS ?=
+BENCH_JSON ?= artifacts/bench.json
+RIVAL := open-cluster-management.io/addon-framework
+
+.PHONY: bench
+bench: sandbox-programs image-root ## Measure the add-on beside the floor and the rival: an hour (BENCH_FLAGS=--quick: minutes)
+	@mkdir -p bin/bench/floor/usr/local/bin bin/bench/rival/tmp $(dir $(BENCH_JSON))
+	@chmod 1777 bin/bench/rival/tmp # the rival writes there, as in its own image
+	@go build -C test/bench -trimpath -ldflags '-s -w' -o $(CURDIR)/bin/bench/floor/usr/local/bin/floor ./cmd/floor
+	@go build -C test/bench -trimpath -o $(CURDIR)/bin/ocm-bench ./cmd/ocm-bench
+	@go build -C test/bench/rival -trimpath -ldflags '-s -w' -o $(CURDIR)/bin/bench/rival/helloworld $(RIVAL)/cmd/example/helloworld
+	@bin/ocm-bench --sandbox='$(CURDIR)/bin/ocm-sandbox --programs=bin/sandbox --module=test/sandbox/programs' \
+		--image=$(IMAGE) --image-root=$(IMAGE_ROOT) --kubectl=bin/sandbox/kubectl --deploy=deploy \
+		--rival-deploy="$$(go list -C test/bench/rival -m -f '{{.Dir}}' $(RIVAL))/examples/deploy/addon/helloworld" \
+		--json=$(BENCH_JSON) $(BENCH_FLAGS)
+
+##@ On kind: OCM on clusters that run as Docker containers
+
+KIND_DIR ?= .kind
+KIND_PREFIX ?=
+KIND_NODE_IMAGE ?=
+OCM_IMAGES ?= auto
+KIND := bin/ocm-kind --dir=$(KIND_DIR) --prefix=$(KIND_PREFIX)
+
+.PHONY: bin/ocm-kind
+bin/ocm-kind:
+	@test -e $@ || echo "building bin/ocm-kind, with kind and Helm as libraries: about 2 minutes the first time"
+	@go build -C test/kind -trimpath -o $(CURDIR)/$@ ./cmd/ocm-kind
+
+.PHONY: kind-up
+kind-up: bin/ocm-kind ## Create kind clusters, hub and CLUSTERS managed ones (KIND_NODE_IMAGE, KIND_PREFIX)
+	@$(KIND) up --clusters=$(CLUSTERS) --node-image=$(KIND_NODE_IMAGE)
+
+.PHONY: deploy-ocm
+deploy-ocm: bin/ocm-kind ## Install OCM on them and join them (OCM_IMAGES=published, built, or auto)
+	@$(KIND) deploy-ocm --images=$(OCM_IMAGES)
+
+.PHONY: kind-load
+kind-load: bin/ocm-kind images ## Build IMAGE and give it to the kind clusters' nodes
+	@$(KIND) load $(IMAGE)
+
+.PHONY: kind-down
+kind-down: bin/ocm-kind ## Delete the kind clusters and their kubeconfigs
+	@$(KIND) down
+
+.PHONY: e2e
+e2e: bin/ocm-kind images $(BUILT_KUBECTL) ## Run the end-to-end scenarios on kind clusters of their own (KEEP=1 keeps them)
+	@KUBECTL=$(KUBECTL) OCM_IMAGES=$(OCM_IMAGES) KIND_NODE_IMAGE=$(KIND_NODE_IMAGE) KEEP=$(KEEP) \
+		test/e2e/on-kind $(IMAGE) $(TEST_FLAGS)
+
+.PHONY: test-kind
+test-kind: ## Test the kind tool, and that Helm chart and kustomize base install the same
+	go test -C test/kind -trimpath $(TEST_FLAGS) ./...
+
 ##@ On a hub
 
 .PHONY: deploy-example
-deploy-example: $(KUBECTL) ## Install the add-on on the hub that KUBECONFIG names
+deploy-example: $(BUILT_KUBECTL) ## Install the add-on on the hub that KUBECONFIG names
 	@deploy/apply $(KUBECTL) $(IMAGE)
 
 .PHONY: undeploy-example
-undeploy-example: $(KUBECTL) ## Remove the add-on from the hub that KUBECONFIG names
+undeploy-example: $(BUILT_KUBECTL) ## Remove the add-on from the hub that KUBECONFIG names
 	@deploy/remove $(KUBECTL) $(IMAGE)
 
 $(CURDIR)/bin/sandbox/kubectl: bin/ocm-sandbox

@@ -1,0 +1,136 @@
+//go:build e2e && kind
+
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// nodesEnv names the Docker containers that are the clusters' nodes:
+// hub=NAME,cluster1=NAME,...
+const nodesEnv = "KIND_NODES"
+
+// onKind are what only real kubelets, and machines that can be stopped, show.
+var onKind = []struct {
+	name string
+	run  func(t *testing.T, env *environment, nodes map[string]string)
+}{
+	{"pods_meet_the_restricted_level", podsMeetRestricted},
+	{"a_deleted_secret_comes_back_and_is_used", secretIsRefreshed},
+	{"an_evicted_agent_catches_up", agentEvicted},
+	{"a_killed_leader_is_followed", leaderKilled},
+	{"a_restarted_node_catches_up", nodeRestarted},
+	{"a_hub_that_is_away_for_a_minute_harms_nothing", hubAway},
+}
+
+func TestOnKind(t *testing.T) {
+	env, err := loadEnvironment(os.Getenv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	nodes, err := parseClusters(os.Getenv(nodesEnv))
+	if err != nil {
+		t.Fatalf("%s: %v", nodesEnv, err)
+	}
+	env.requireReady(t)
+	env.removeLeftovers(t)
+	for _, c := range env.clusters {
+		cleanup(t, "disable the add-on on "+c.name, func(ctx context.Context) error { return env.restore(ctx, c) })
+	}
+	labelNamespace(t, env.first().apiServer, env.first().installNamespace)
+	env.enableAll(t)
+	for _, c := range env.clusters {
+		for _, name := range []string{"e2e-kind-a", "e2e-kind-b"} {
+			source := env.createSource(t, c, configMap(name, map[string]string{"cluster": c.name}))
+			eventually(t, "a copy on "+c.name, c.hasCopy(source))
+		}
+	}
+	for _, s := range onKind {
+		t.Run(s.name, func(t *testing.T) {
+			defer env.collectOnFailure(t)
+			start := time.Now()
+			s.run(t, env, nodes)
+			for _, c := range env.clusters {
+				eventually(t, c.name+": every ConfigMap of the hub is there, and no other copy", env.mirrored(c))
+			}
+			t.Logf("took %s", time.Since(start).Round(time.Millisecond))
+		})
+	}
+}
+
+// mirrored checks that the copies are those of the hub's ConfigMaps, no more
+// and no less, and that each has its source's content.
+func (e *environment) mirrored(c *cluster) check {
+	return func(ctx context.Context) error {
+		sources, err := e.hub.kube.CoreV1().ConfigMaps(c.name).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		copies, err := c.kube.CoreV1().ConfigMaps(c.installNamespace).List(ctx,
+			metav1.ListOptions{LabelSelector: managedByLabel + "=" + managedByValue})
+		if err != nil {
+			return err
+		}
+		var errs []error
+		wanted := []string{}
+		for i := range sources.Items {
+			if source := &sources.Items[i]; source.Name != rootCAConfigMap {
+				wanted = append(wanted, source.Name)
+				errs = append(errs, c.hasCopy(source)(ctx))
+			}
+		}
+		for i := range copies.Items {
+			if name := copies.Items[i].Name; !slices.Contains(wanted, name) {
+				errs = append(errs, fmt.Errorf("there is a copy %s, and nothing of this name on the hub", name))
+			}
+		}
+		return errors.Join(errs...)
+	}
+}
+
+// noNewRequest fails the test when run makes a cluster ask for another
+// certificate.
+func (e *environment) noNewRequest(t *testing.T, run func()) {
+	t.Helper()
+	names := func(c *cluster) []string {
+		requests, err := e.requestsOf(t.Context(), c)
+		must(t, "list certificate requests", err)
+		var names []string
+		for i := range requests {
+			names = append(names, requests[i].Name)
+		}
+		slices.Sort(names)
+		return names
+	}
+	before := map[string][]string{}
+	for _, c := range e.clusters {
+		before[c.name] = names(c)
+	}
+	run()
+	for _, c := range e.clusters {
+		if now := names(c); !slices.Equal(before[c.name], now) {
+			t.Errorf("%s: certificate requests before: %v, now: %v", c.name, before[c.name], now)
+		}
+	}
+}
+
+// docker runs a command of Docker.
+func docker(ctx context.Context, args ...string) error {
+	ctx, cancel := context.WithTimeout(ctx, deadline)
+	defer cancel()
+	output, err := exec.CommandContext(ctx, "docker", args...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("docker %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(string(output)))
+	}
+	return nil
+}

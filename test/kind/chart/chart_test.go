@@ -1,0 +1,193 @@
+package chart
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/engine"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/yaml"
+)
+
+const (
+	chartDir = "../../../deploy/chart/helloworld-addon"
+	baseDir  = "../../../deploy/base"
+)
+
+// objects are manifests by kind, namespace and name.
+type objects map[string]any
+
+func (o objects) add(t *testing.T, text string) {
+	t.Helper()
+	for document := range strings.SplitSeq("\n"+text, "\n---\n") {
+		var object map[string]any
+		if err := yaml.Unmarshal([]byte(document), &object); err != nil {
+			t.Fatalf("%v in:\n%s", err, document)
+		}
+		if len(object) == 0 {
+			continue
+		}
+		metadata, _ := object["metadata"].(map[string]any)
+		name := fmt.Sprint(object["kind"], " ", metadata["namespace"], "/", metadata["name"])
+		if _, twice := o[name]; twice {
+			t.Errorf("%s is there twice", name)
+		}
+		o[name] = object
+	}
+}
+
+func kustomized(t *testing.T) objects {
+	t.Helper()
+	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), baseDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := resources.AsYaml()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := objects{}
+	all.add(t, string(text))
+	return all
+}
+
+func templated(t *testing.T, values map[string]any) (objects, error) {
+	t.Helper()
+	loaded, err := loader.LoadDir(chartDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	release := chartutil.ReleaseOptions{Name: "helloworld-addon", Namespace: "open-cluster-management", IsInstall: true}
+	merged, err := chartutil.ToRenderValues(loaded, values, release, chartutil.DefaultCapabilities)
+	if err != nil {
+		return nil, err
+	}
+	files, err := engine.Render(loaded, merged)
+	if err != nil {
+		return nil, err
+	}
+	all := objects{}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if strings.HasSuffix(name, ".yaml") {
+			all.add(t, files[name])
+		}
+	}
+	return all, nil
+}
+
+// TestChartAndBaseAreTheSame: whoever installs by Helm gets what whoever
+// installs by kustomize gets.
+func TestChartAndBaseAreTheSame(t *testing.T) {
+	chart, err := templated(t, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	base := kustomized(t)
+	if len(base) == 0 {
+		t.Fatal("the base renders nothing")
+	}
+	if diff := cmp.Diff(base, chart); diff != "" {
+		t.Errorf("(-kustomize base +Helm chart):\n%s", diff)
+	}
+}
+
+// TestValues: each value changes what it says, and nothing else comes or goes.
+func TestValues(t *testing.T) {
+	cases := map[string]struct {
+		reason  string
+		values  map[string]any
+		object  string
+		want    string
+		without string
+	}{
+		"an image by digest": {
+			reason: "the agents get the controller's image",
+			values: map[string]any{"image": map[string]any{"repository": "example.com/a", "digest": "sha256:" + strings.Repeat("0", 64)}},
+			object: "Deployment open-cluster-management/helloworld-controller",
+			want:   "value: example.com/a@sha256:" + strings.Repeat("0", 64),
+		},
+		"another image for the agents": {
+			reason: "a mirror that the managed clusters reach",
+			values: map[string]any{"agentImage": "mirror.example.com/a:v1"},
+			object: "Deployment open-cluster-management/helloworld-controller",
+			want:   "value: mirror.example.com/a:v1",
+		},
+		"verbosity": {
+			reason: "a flag of the controller",
+			values: map[string]any{"verbosity": 4},
+			object: "Deployment open-cluster-management/helloworld-controller",
+			want:   "- -v=4",
+		},
+		"the port of the API server": {
+			reason: "a hub whose API server is at none of the usual ports",
+			values: map[string]any{"networkPolicy": map[string]any{"apiServerPorts": []any{16443}}},
+			object: "NetworkPolicy open-cluster-management/helloworld-controller",
+			want:   "port: 16443",
+		},
+		"no network policy": {
+			reason:  "it can be switched off",
+			values:  map[string]any{"networkPolicy": map[string]any{"enabled": false}},
+			without: "NetworkPolicy open-cluster-management/helloworld-controller",
+		},
+		"metrics for Prometheus": {
+			reason: "off by default, because it needs the operator's CRDs",
+			values: map[string]any{"serviceMonitor": map[string]any{"enabled": true}},
+			object: "ServiceMonitor open-cluster-management/helloworld-controller",
+			want:   "path: /metrics",
+		},
+		"placements": {
+			reason: "a label on a cluster installs the add-on",
+			values: map[string]any{"clusterManagementAddOn": map[string]any{"installStrategy": map[string]any{
+				"type": "Placements", "placements": []any{map[string]any{"name": "p", "namespace": "n"}},
+			}}},
+			object: "ClusterManagementAddOn <nil>/helloworld",
+			want:   "type: Placements",
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			all, err := templated(t, c.values)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, there := all[c.without]; there {
+				t.Errorf("%s: %s is there", c.reason, c.without)
+			}
+			if c.object == "" {
+				return
+			}
+			text, err := yaml.Marshal(all[c.object])
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(string(text), c.want) {
+				t.Errorf("%s: want %q in %s:\n%s", c.reason, c.want, c.object, text)
+			}
+		})
+	}
+}
+
+// TestWrongValues: the schema refuses what could not work.
+func TestWrongValues(t *testing.T) {
+	cases := map[string]map[string]any{
+		"a key that does not exist":    {"replica": 2},
+		"a number as text":             {"replicas": "two"},
+		"a strategy that is not there": {"clusterManagementAddOn": map[string]any{"installStrategy": map[string]any{"type": "All"}}},
+		"an image with a blank":        {"agentImage": "a b"},
+		"a port out of range":          {"networkPolicy": map[string]any{"apiServerPorts": []any{70000}}},
+	}
+	for name, values := range cases {
+		t.Run(name, func(t *testing.T) {
+			if _, err := templated(t, values); err == nil {
+				t.Error("the chart takes it")
+			}
+		})
+	}
+}

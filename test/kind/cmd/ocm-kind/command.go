@@ -1,0 +1,181 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"open-cluster-management.io/helloworld-addon/test/kind/clusters"
+	"open-cluster-management.io/helloworld-addon/test/kind/ocm"
+	"open-cluster-management.io/helloworld-addon/test/kind/progress"
+)
+
+func command(out io.Writer) *cobra.Command {
+	root := &cobra.Command{
+		Use:           "ocm-kind",
+		Short:         "Open Cluster Management on kind clusters",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.CompletionOptions.DisableDefaultCmd = true
+	options := &clusters.Options{Progress: progress.New(out)}
+	root.PersistentFlags().StringVar(&options.Dir, "dir", ".kind", "directory for the kubeconfigs")
+	root.PersistentFlags().StringVar(&options.Prefix, "prefix", "", "what the names of the kind clusters begin with")
+	root.AddCommand(upCommand(options), deployCommand(options), loadCommand(options), logsCommand(options),
+		inventoryCommand(options), downCommand(options))
+	return root
+}
+
+func upCommand(options *clusters.Options) *cobra.Command {
+	up := clusters.UpOptions{}
+	cmd := &cobra.Command{
+		Use:   "up",
+		Short: "Start a hub and managed clusters, and write their kubeconfigs",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := errors.Join(options.Validate(), up.Validate()); err != nil {
+				return err
+			}
+			set, err := clusters.Open(cmd.Context(), *options)
+			if err != nil {
+				return err
+			}
+			if err := set.Up(cmd.Context(), up); err != nil {
+				return err
+			}
+			options.Progress.Say("kubeconfigs: %s …, and %s/kubeconfig with all as contexts", options.Kubeconfig(clusters.Hub), options.Dir)
+			return nil
+		},
+	}
+	cmd.Flags().IntVar(&up.Clusters, "clusters", 1, "number of managed clusters")
+	cmd.Flags().StringVar(&up.NodeImage, "node-image", "", "image of the nodes; empty: kind's own default")
+	return cmd
+}
+
+func deployCommand(options *clusters.Options) *cobra.Command {
+	builder := &ocm.Builder{Progress: options.Progress}
+	var source, hubAs string
+	cmd := &cobra.Command{
+		Use:   "deploy-ocm",
+		Short: "Install Open Cluster Management on the hub and join the clusters",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			from, err := ocm.ParseSource(source)
+			if err != nil {
+				return err
+			}
+			set, names, err := openStarted(cmd.Context(), options)
+			if err != nil {
+				return err
+			}
+			return deploy(cmd.Context(), set, names, hubAs, builder, from)
+		},
+	}
+	cmd.Flags().StringVar(&source, "images", string(ocm.SourceAuto),
+		"where OCM's images come from: published, built (from the pinned Go modules), or auto")
+	cmd.Flags().StringVar(&builder.Module, "module", "test/sandbox/programs", "Go module that pins OCM's programs")
+	cmd.Flags().StringVar(&builder.Out, "programs", "bin/ocm", "directory for OCM's built programs")
+	cmd.Flags().StringVar(&hubAs, "hub-as", "", "join the hub to itself too, as a managed cluster of this name")
+	return cmd
+}
+
+// deploy installs OCM on all clusters of the set.
+func deploy(ctx context.Context, set *clusters.Set, names []string, hubAs string, builder *ocm.Builder, from ocm.Source) error {
+	images, err := builder.Provide(ctx, from)
+	if err != nil {
+		return err
+	}
+	hub := clusterOf(set, clusters.Hub, clusters.Hub)
+	err = set.Progress.Step(ctx, "OCM "+ocm.Version+" runs on hub", nil, func(ctx context.Context) error {
+		if err := set.Load(ctx, clusters.Hub, images.Hub()...); err != nil {
+			return err
+		}
+		return ocm.InstallHub(ctx, hub, images)
+	})
+	if err != nil {
+		return err
+	}
+	managed := []ocm.Cluster{}
+	for _, name := range names[1:] {
+		managed = append(managed, clusterOf(set, name, name))
+	}
+	if hubAs != "" {
+		managed = append(managed, clusterOf(set, clusters.Hub, hubAs))
+	}
+	for i, cluster := range managed {
+		err := set.Progress.Step(ctx, cluster.Name+" has joined and is available", nil, func(ctx context.Context) error {
+			if i < len(names)-1 {
+				if err := set.Load(ctx, cluster.Name, images.Managed()...); err != nil {
+					return err
+				}
+			}
+			return ocm.Join(ctx, hub, cluster, images)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// clusterOf is a cluster of the set under the name that the hub knows it by.
+func clusterOf(set *clusters.Set, name, as string) ocm.Cluster {
+	return ocm.Cluster{Name: as, Kubeconfig: set.Kubeconfig(name), Internal: set.Internal(name)}
+}
+
+func loadCommand(options *clusters.Options) *cobra.Command {
+	return &cobra.Command{
+		Use:   "load IMAGE...",
+		Short: "Give images that Docker has to the nodes of all clusters",
+		Args:  cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, images []string) error {
+			set, names, err := openStarted(cmd.Context(), options)
+			if err != nil {
+				return err
+			}
+			for _, name := range names {
+				err := options.Progress.Step(cmd.Context(), fmt.Sprintf("%s has %v", name, images), nil, func(ctx context.Context) error {
+					return set.Load(ctx, name, images...)
+				})
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+}
+
+func downCommand(options *clusters.Options) *cobra.Command {
+	return &cobra.Command{
+		Use:   "down",
+		Short: "Delete the clusters and their kubeconfigs",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			set, err := clusters.Open(cmd.Context(), *options)
+			if err != nil {
+				return err
+			}
+			return set.Down()
+		},
+	}
+}
+
+// openStarted is the set, which has to have a hub, and its clusters' names.
+func openStarted(ctx context.Context, options *clusters.Options) (*clusters.Set, []string, error) {
+	set, err := clusters.Open(ctx, *options)
+	if err != nil {
+		return nil, nil, err
+	}
+	names, err := set.Names()
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(names) == 0 || names[0] != clusters.Hub {
+		return nil, nil, fmt.Errorf("there are no clusters of %s: make kind-up first", options.Dir)
+	}
+	return set, names, nil
+}
