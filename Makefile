@@ -27,7 +27,7 @@ IMAGE_ROOT := bin/image
 IMAGE_ARGS = --build-arg VERSION=$(VERSION) --build-arg COMMIT=$(COMMIT)
 PLATFORMS ?= linux/amd64,linux/arm64
 comma := ,
-SANDBOX := bin/ocm-sandbox --dir=$(SANDBOX_DIR) --programs=bin/sandbox --module=test/sandbox/programs
+SANDBOX := bin/ocm-sandbox --dir='$(SANDBOX_DIR)' --programs=bin/sandbox --module=test/sandbox/programs
 TEST_FLAGS ?=
 # the modules with Go code of ours
 MODULES := $(patsubst %/,%,$(sort . $(dir $(wildcard test/*/go.mod))))
@@ -40,8 +40,7 @@ export SANDBOX_MODULE := $(CURDIR)/test/sandbox/programs
 
 .PHONY: demo
 demo: bin/ocm-sandbox image-root bin/ocm-demo ## Run the main job before your eyes (ONCE=1: end when all has been seen)
-	@bin/ocm-demo --sandbox="$(SANDBOX)" --dir=$(SANDBOX_DIR) --clusters=$(CLUSTERS) \
-		--image=$(IMAGE) --image-root=$(IMAGE_ROOT) --kubectl=bin/sandbox/kubectl $(if $(ONCE),--once)
+	@bin/ocm-demo --dir='$(SANDBOX_DIR)' --clusters='$(CLUSTERS)' --image='$(IMAGE)' $(if $(ONCE),--once)
 
 .PHONY: test
 test: test-unit test-sandbox test-e2e ## All tests that pass within 10 minutes once the programs are built
@@ -88,6 +87,10 @@ bin/golangci-lint: tools/go.mod tools/go.sum
 	@echo "building the linter, once: about a minute"
 	@cd tools && $(GO_BUILD) -ldflags '-s -w' -o $(CURDIR)/$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 
+.PHONY: clean
+clean: sandbox-down ## End the sandbox and remove everything that was built
+	rm -rf bin artifacts
+
 ##@ Tests
 
 .PHONY: test-unit
@@ -124,7 +127,7 @@ sandbox-programs: bin/ocm-sandbox ## Build etcd, Kubernetes and OCM from their G
 
 .PHONY: sandbox-up
 sandbox-up: bin/ocm-sandbox image-root ## Start a hub and CLUSTERS managed clusters, joined and available
-	@$(SANDBOX) up --clusters=$(CLUSTERS) --image=$(IMAGE)=$(IMAGE_ROOT)
+	@$(SANDBOX) up --clusters='$(CLUSTERS)' --image='$(IMAGE)=$(IMAGE_ROOT)'
 
 .PHONY: sandbox-status
 sandbox-status: bin/ocm-sandbox ## Show the sandbox's clusters, their kubeconfigs and memory
@@ -194,15 +197,11 @@ test-kind: ## Test the kind tool, and that Helm chart and kustomize base install
 
 .PHONY: deploy-example
 deploy-example: $(BUILT_KUBECTL) ## Install the add-on on the hub that KUBECONFIG names
-	@deploy/apply $(KUBECTL) $(IMAGE)
+	@deploy/apply '$(KUBECTL)' '$(IMAGE)'
 
 .PHONY: undeploy-example
 undeploy-example: $(BUILT_KUBECTL) ## Remove the add-on from the hub that KUBECONFIG names
-	@deploy/remove $(KUBECTL) $(IMAGE)
+	@deploy/remove '$(KUBECTL)' '$(IMAGE)'
 
 $(CURDIR)/bin/sandbox/kubectl: bin/ocm-sandbox
 	@$(SANDBOX) build kubectl
-
-.PHONY: clean
-clean: sandbox-down ## Remove everything that was built
-	rm -rf bin artifacts

@@ -63,10 +63,13 @@ func Programs(ctx context.Context, options Options) error {
 		return fmt.Errorf("no such program: %s", strings.Join(bad, ", "))
 	}
 	b := &builder{Options: options, started: time.Now()}
+	if err := b.absolute(); err != nil {
+		return err
+	}
 	if err := b.inspect(ctx); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(options.Out, 0o755); err != nil {
+	if err := os.MkdirAll(b.Out, 0o755); err != nil {
 		return fmt.Errorf("create the programs' directory: %w", err)
 	}
 	for i, p := range programs {
@@ -105,6 +108,18 @@ type builder struct {
 	kubernetes, ocmDir  string
 	flags, fingerprint  string
 	announcedFirstBuild bool
+}
+
+// absolute makes the paths independent of where go is run, which is in Module.
+func (b *builder) absolute() error {
+	for _, path := range []*string{&b.Module, &b.Out} {
+		absolute, err := filepath.Abs(*path)
+		if err != nil {
+			return fmt.Errorf("path of the programs: %w", err)
+		}
+		*path = absolute
+	}
+	return nil
 }
 
 // inspect asks the module for its versions and computes the fingerprint of

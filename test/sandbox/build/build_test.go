@@ -45,6 +45,18 @@ func TestCurrent(t *testing.T) {
 	}
 }
 
+func TestRelativePathsAreOfTheCaller(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	b := &builder{Options: Options{Module: "programs", Out: "bin"}}
+	if err := b.absolute(); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{filepath.Join(dir, "programs"), filepath.Join(dir, "bin")}, []string{b.Module, b.Out}); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestCopyYAMLLeavesGoFilesOut(t *testing.T) {
 	to := t.TempDir()
 	from := fstest.MapFS{

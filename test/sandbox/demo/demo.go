@@ -75,7 +75,7 @@ func (d *demo) down() error {
 }
 
 func (d *demo) sandboxArgs(args ...string) []string {
-	return append(strings.Fields(d.Sandbox), args...)
+	return append([]string{d.Sandbox, "--dir=" + d.Dir, "--programs=" + d.Programs, "--module=" + d.Module}, args...)
 }
 
 // show is the story from the deployed add-on to the deleted copy.
@@ -95,7 +95,7 @@ func (d *demo) show(ctx context.Context) (err error) {
 	if err := d.writeConfigMap(ctx, "hello from the hub"); err != nil {
 		return err
 	}
-	d.say("   %s -n %s get configmap %s        # greeting: hello from the hub", d.hubKubectl(), cluster, configMapName)
+	d.say("   (as by: kubectl create configmap %s -n %s --from-literal=greeting='hello from the hub')", configMapName, cluster)
 	enabled := time.Now()
 	if err := d.run(ctx, d.Kubectl, "--kubeconfig="+d.kubeconfig("hub"), "apply", "-f", filepath.Join(d.Deploy, "example", "managedclusteraddon.yaml")); err != nil {
 		return fmt.Errorf("enable the add-on: %w", err)
@@ -111,7 +111,9 @@ func (d *demo) show(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	d.look()
+	if !d.Once {
+		d.look()
+	}
 	d.summary(copied.Sub(d.started), copied.Sub(enabled), available.Sub(enabled), changed, deleted)
 	return nil
 }

@@ -5,14 +5,14 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"strings"
 	"time"
 )
 
 // Options say what the demo runs.
 type Options struct {
-	// Sandbox is the command that drives the sandbox, without its verb.
-	Sandbox string
+	// Sandbox is the command that drives the sandbox; Programs and Module are
+	// where its programs are built, and from what.
+	Sandbox, Programs, Module string
 	// Dir is the sandbox's directory.
 	Dir string
 	// Image is the add-on's image and ImageRoot the directory laid out like it.
@@ -37,11 +37,11 @@ func (o *Options) Validate() error {
 	if o.Clusters < 1 {
 		problems = append(problems, fmt.Errorf("--clusters=%d: the demo needs a managed cluster: 1 or more", o.Clusters))
 	}
-	if strings.TrimSpace(o.Sandbox) == "" {
+	if o.Sandbox == "" {
 		problems = append(problems, errors.New("--sandbox: name the command that drives the sandbox"))
 	}
 	for flag, value := range map[string]*string{
-		"--dir": &o.Dir, "--kubectl": &o.Kubectl, "--deploy": &o.Deploy, "--image-root": &o.ImageRoot,
+		"--programs": &o.Programs, "--module": &o.Module, "--dir": &o.Dir, "--kubectl": &o.Kubectl, "--deploy": &o.Deploy, "--image-root": &o.ImageRoot,
 	} {
 		if *value == "" {
 			problems = append(problems, fmt.Errorf("%s: name a path", flag))

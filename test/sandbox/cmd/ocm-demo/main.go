@@ -32,7 +32,9 @@ func command() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return demo.Run(cmd.Context(), options) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&options.Sandbox, "sandbox", "", "the command that drives the sandbox")
+	flags.StringVar(&options.Sandbox, "sandbox", "bin/ocm-sandbox", "the command that drives the sandbox")
+	flags.StringVar(&options.Programs, "programs", "bin/sandbox", "directory of the built programs")
+	flags.StringVar(&options.Module, "module", "test/sandbox/programs", "Go module that pins the programs")
 	flags.StringVar(&options.Dir, "dir", ".sandbox", "directory of the sandbox")
 	flags.StringVar(&options.Image, "image", "", "the add-on's image")
 	flags.StringVar(&options.ImageRoot, "image-root", "bin/image", "directory laid out like the image")
