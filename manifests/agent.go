@@ -27,4 +27,8 @@ var (
 	// AgentDeploymentYAML runs the agent.
 	//go:embed agent/deployment.yaml
 	AgentDeploymentYAML []byte
+
+	// UninstallJobYAML is the pre-delete hook, which removes the copies.
+	//go:embed agent/uninstall-job.yaml
+	UninstallJobYAML []byte
 )

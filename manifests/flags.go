@@ -3,6 +3,9 @@ package manifests
 // AgentCommand is the agent's program, found in the image's PATH.
 const AgentCommand = "helloworld-agent"
 
+// UninstallCommand is the agent's subcommand that the pre-delete hook runs.
+const UninstallCommand = "uninstall"
+
 // Names of the agent's flags, without the dashes.
 const (
 	// FlagClusterName takes the managed cluster's name, which is also its
@@ -38,6 +41,15 @@ const (
 
 	// FlagKubeAPIBurst takes the clients' limit of requests at once.
 	FlagKubeAPIBurst = "kube-api-burst"
+
+	// FlagAddOnUID takes the UID of the ManagedClusterAddOn that is being deleted.
+	// Of UninstallCommand; required.
+	FlagAddOnUID = "addon-uid"
+
+	// FlagJobName and FlagJobUID take the name and the UID of the Job that runs
+	// UninstallCommand. The marker that it leaves goes with the Job.
+	FlagJobName = "job-name"
+	FlagJobUID  = "job-uid"
 
 	// FlagVerbosity takes the log level, 0 to 10.
 	FlagVerbosity = "v"

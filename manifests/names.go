@@ -52,6 +52,13 @@ const (
 	// registration agent writes it: <add-on>-hub-kubeconfig.
 	HubKubeconfigSecret = AddonName + "-hub-kubeconfig"
 
+	// UninstallMarker is a ConfigMap that the pre-delete hook creates, and that
+	// makes the agent stop. It is never mirrored.
+	UninstallMarker = "helloworld-agent-uninstall"
+
+	// UninstallJob begins the name of the pre-delete hook's Job.
+	UninstallJob = "helloworld-agent-uninstall"
+
 	// AgentLease is the Lease that the agent renews and OCM's registration agent
 	// watches: it must have the add-on's name.
 	AgentLease = AddonName
@@ -85,4 +92,16 @@ const (
 
 	// ManagedByAgent is the value of ManagedByLabel on a copy.
 	ManagedByAgent = "helloworld-agent"
+
+	// UninstallLabel on the ConfigMap UninstallMarker has the UID of the
+	// ManagedClusterAddOn whose copies are being removed.
+	UninstallLabel = Prefix + "uninstall"
+
+	// StoppedAnnotation on the ConfigMap UninstallMarker is the agent's answer
+	// that it has stopped: the value of UninstallLabel that it saw.
+	StoppedAnnotation = Prefix + "stopped"
 )
+
+// ConditionConfigMapsSynced is the type of the condition by which the agent
+// reports on the ManagedClusterAddOn.
+const ConditionConfigMapsSynced = "ConfigMapsSynced"

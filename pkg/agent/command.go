@@ -25,6 +25,8 @@ func NewCommand() *cobra.Command {
 		Version:       fmt.Sprintf("%s (commit %s)", info.GitVersion, info.GitCommit),
 		SilenceUsage:  true,
 		SilenceErrors: true,
+		// One command more is no reason for a list of them.
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 		RunE: func(command *cobra.Command, _ []string) error {
 			ctx := command.Context()
 			klog.FromContext(ctx).Info("Starting "+manifests.AgentCommand,
@@ -34,10 +36,11 @@ func NewCommand() *cobra.Command {
 		},
 	}
 	command.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return fmt.Errorf("%w; see %s --help", err, c.Name())
+		return fmt.Errorf("%w; see %s --help", err, c.CommandPath())
 	})
 	options.AddFlags(command.Flags())
 	addLogFlags(command)
+	command.AddCommand(newUninstallCommand())
 	return command
 }
 
@@ -46,6 +49,6 @@ func addLogFlags(command *cobra.Command) {
 	all := flag.NewFlagSet("klog", flag.ContinueOnError)
 	klog.InitFlags(all)
 	for _, name := range []string{manifests.FlagVerbosity, "vmodule"} {
-		command.Flags().AddGoFlag(all.Lookup(name))
+		command.PersistentFlags().AddGoFlag(all.Lookup(name))
 	}
 }

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
 // check is one thing that has to be right for the agent to do its work.
@@ -58,4 +61,10 @@ func write(w http.ResponseWriter, code int, body string) {
 	w.WriteHeader(code)
 	// The client went away: there is nobody to tell.
 	_, _ = w.Write([]byte(body))
+}
+
+func metricsHandler(registry *prometheus.Registry) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	return mux
 }

@@ -61,6 +61,19 @@ func NewOptions() *Options {
 
 // AddFlags adds a flag for each option, with the present value as default.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
+	o.addCommonFlags(flags)
+	flags.StringVar(&o.HubKubeconfig, manifests.FlagHubKubeconfig, o.HubKubeconfig,
+		"Kubeconfig file of the hub, to use instead of the secret when running by hand.")
+	flags.StringVar(&o.HealthBindAddress, manifests.FlagHealthBindAddress, o.HealthBindAddress,
+		"Address to serve /healthz and /readyz on, by plain HTTP.")
+	flags.StringVar(&o.MetricsBindAddress, manifests.FlagMetricsBindAddress, o.MetricsBindAddress,
+		"Loopback address to serve /metrics on, by plain HTTP; 0 switches it off.")
+	flags.DurationVar(&o.LeaseDuration, manifests.FlagLeaseDuration, o.LeaseDuration,
+		"Duration of the add-on's lease, which is renewed four times as often.")
+}
+
+// addCommonFlags adds those that the uninstall command has too.
+func (o *Options) addCommonFlags(flags *pflag.FlagSet) {
 	o.flags = flags
 	flags.StringVar(&o.ClusterName, manifests.FlagClusterName, o.ClusterName,
 		"Name of the managed cluster, which is its namespace on the hub. Required.")
@@ -68,16 +81,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 		"Install namespace: the copies, the lease and the hub's credentials are there. Required.")
 	flags.StringVar(&o.HubKubeconfigSecret, manifests.FlagHubKubeconfigSecret, o.HubKubeconfigSecret,
 		"Name of the Secret in the install namespace that holds the hub's kubeconfig.")
-	flags.StringVar(&o.HubKubeconfig, manifests.FlagHubKubeconfig, o.HubKubeconfig,
-		"Kubeconfig file of the hub, to use instead of the secret when running by hand.")
 	flags.StringVar(&o.Kubeconfig, manifests.FlagKubeconfig, o.Kubeconfig,
 		"Kubeconfig file of the managed cluster. Empty in a pod: its service account is used.")
-	flags.StringVar(&o.HealthBindAddress, manifests.FlagHealthBindAddress, o.HealthBindAddress,
-		"Address to serve /healthz and /readyz on, by plain HTTP.")
-	flags.StringVar(&o.MetricsBindAddress, manifests.FlagMetricsBindAddress, o.MetricsBindAddress,
-		"Loopback address to serve /metrics on, by plain HTTP; 0 switches it off.")
-	flags.DurationVar(&o.LeaseDuration, manifests.FlagLeaseDuration, o.LeaseDuration,
-		"Duration of the add-on's lease, which is renewed four times as often.")
 	flags.Float32Var(&o.KubeAPIQPS, manifests.FlagKubeAPIQPS, o.KubeAPIQPS,
 		"Limit of requests per second to an API server.")
 	flags.IntVar(&o.KubeAPIBurst, manifests.FlagKubeAPIBurst, o.KubeAPIBurst,

@@ -16,7 +16,8 @@ import (
 	"open-cluster-management.io/helloworld-addon/pkg/agent/hubclient"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/kubeclient"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/lease"
-	"open-cluster-management.io/helloworld-addon/pkg/agent/mirror"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/metrics"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/uninstall"
 )
 
 // Run is the agent. It returns nil when ctx ends, and an error when it cannot
@@ -29,7 +30,7 @@ func Run(ctx context.Context, options *Options) error {
 	if err != nil {
 		return err
 	}
-	servers, err := a.listen()
+	servers, err := a.listen(ctx)
 	if err != nil {
 		return err
 	}
@@ -39,6 +40,10 @@ func Run(ctx context.Context, options *Options) error {
 		group.Go(func() error { return s.run(ctx) })
 	}
 	group.Go(func() error { return a.runOnHub(ctx) })
+	group.Go(func() error {
+		a.trimmer.run(ctx)
+		return nil
+	})
 	group.Go(func() error {
 		a.lease.Run(ctx)
 		return nil
@@ -56,8 +61,10 @@ type agent struct {
 	fileHub *rest.Config
 	hub     *hubclient.Manager
 	lease   *lease.Renewer
-	// mirror is nil while there is no connection to the hub.
-	mirror atomic.Pointer[mirror.Controller]
+	metrics *metrics.Metrics
+	trimmer *trimmer
+	// session is nil while there is no connection to the hub.
+	session atomic.Pointer[session]
 }
 
 func newAgent(options *Options) (*agent, error) {
@@ -77,6 +84,8 @@ func newAgent(options *Options) (*agent, error) {
 	} else {
 		a.hub = a.newHub()
 	}
+	a.metrics = metrics.New(a.clock, metrics.Sources{Summary: a.summary, CertificateExpiry: a.certificateExpiry})
+	a.trimmer = newTrimmer(a.clock)
 	a.lease = lease.New(lease.Config{
 		Spec: lease.Spec{
 			Namespace: options.Namespace, Name: manifests.AgentLease,
@@ -110,25 +119,6 @@ func (a *agent) runOnHub(ctx context.Context) error {
 	return a.hub.Run(ctx, a.serve)
 }
 
-// serve mirrors from one hub.
-func (a *agent) serve(ctx context.Context, config *rest.Config) error {
-	hub, err := kubeclient.New(config)
-	if err != nil {
-		return fmt.Errorf("connect to the hub: %w", err)
-	}
-	copies := a.managed.ConfigMaps(a.options.Namespace)
-	controller := mirror.New(mirror.Config{
-		Scope:  mirror.Scope{HubNamespace: a.options.ClusterName, InstallNamespace: a.options.Namespace},
-		Hub:    hub.ConfigMaps(a.options.ClusterName),
-		Copies: copies,
-		Writer: copies,
-		Clock:  a.clock,
-	})
-	a.mirror.Store(controller)
-	defer a.mirror.Store(nil)
-	return controller.Run(ctx)
-}
-
 // checks are what has to be right for the agent to do its work.
 func (a *agent) checks() []check {
 	return []check{
@@ -139,24 +129,30 @@ func (a *agent) checks() []check {
 			return a.hub.Ready()
 		}},
 		{name: "mirror", err: func() error {
-			if controller := a.mirror.Load(); controller != nil {
-				return controller.Ready()
+			s := a.session.Load()
+			if s == nil {
+				return errors.New("not started: it waits for the hub's credentials")
 			}
-			return errors.New("not started: it waits for the hub's credentials")
+			stopped := s.mirror.Stopped()
+			if errors.Is(stopped, uninstall.ErrUninstalling) {
+				// It does what it has to: nothing.
+				stopped = nil
+			}
+			return errors.Join(stopped, s.mirror.Ready())
 		}},
 	}
 }
 
 // listen binds all addresses before anything is started.
-func (a *agent) listen() ([]*server, error) {
-	health, err := listen(manifests.FlagHealthBindAddress, a.options.HealthBindAddress, healthHandler(a.checks()))
+func (a *agent) listen(ctx context.Context) ([]*server, error) {
+	health, err := listen(ctx, manifests.FlagHealthBindAddress, a.options.HealthBindAddress, healthHandler(a.checks()))
 	if err != nil {
 		return nil, err
 	}
 	if !a.options.metricsEnabled() {
 		return []*server{health}, nil
 	}
-	metrics, err := listen(manifests.FlagMetricsBindAddress, a.options.MetricsBindAddress, metricsHandler(newRegistry()))
+	metrics, err := listen(ctx, manifests.FlagMetricsBindAddress, a.options.MetricsBindAddress, metricsHandler(a.metrics.Registry))
 	if err != nil {
 		return nil, errors.Join(err, health.listener.Close())
 	}

@@ -15,6 +15,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	addonv1alpha1 "open-cluster-management.io/api/addon/v1alpha1"
 
 	"open-cluster-management.io/helloworld-addon/pkg/agent/internal/fakeapi"
 )
@@ -90,6 +91,7 @@ func eventually(t *testing.T, what string, condition func() bool) {
 
 func TestRunCopiesRenewsAndServes(t *testing.T) {
 	hub, managed := newAPI(t), newAPI(t)
+	hub.Put("managedclusteraddons", enabled())
 	hub.Put("configmaps", &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "cluster1"}})
 	health, metrics := free(t), free(t)
 	stop, ended := start(t, "--cluster-name=cluster1", "--namespace=default",
@@ -113,6 +115,11 @@ func TestRunCopiesRenewsAndServes(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Errorf("run: %v", err)
 	}
+}
+
+// enabled is the add-on of the tests' cluster.
+func enabled() *addonv1alpha1.ManagedClusterAddOn {
+	return &addonv1alpha1.ManagedClusterAddOn{ObjectMeta: metav1.ObjectMeta{Name: "helloworld", Namespace: "cluster1"}}
 }
 
 func TestRunWaitsForTheSecret(t *testing.T) {

@@ -23,8 +23,8 @@ type server struct {
 }
 
 // listen binds the address that the flag gives.
-func listen(flag, address string, handler http.Handler) (*server, error) {
-	listener, err := net.Listen("tcp", address)
+func listen(ctx context.Context, flag, address string, handler http.Handler) (*server, error) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("listen on --%s %q: %w", flag, address, err)
 	}
@@ -51,7 +51,9 @@ func (s *server) run(ctx context.Context) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = s.http.Close()
 	}
-	<-ended
+	if served := <-ended; !errors.Is(served, http.ErrServerClosed) {
+		err = errors.Join(err, served)
+	}
 	if err != nil {
 		return fmt.Errorf("stop serving --%s: %w", s.flag, err)
 	}

@@ -24,9 +24,7 @@ const (
 // Validate reports everything that is wrong with the options, in one line.
 func (o *Options) Validate() error {
 	var p problems
-	p.name(manifests.FlagClusterName, o.ClusterName, "the managed cluster's name on the hub", validation.IsDNS1123Label)
-	p.name(manifests.FlagNamespace, o.Namespace, "the install namespace", validation.IsDNS1123Label)
-	p.name(manifests.FlagHubKubeconfigSecret, o.HubKubeconfigSecret, "the secret's name", validation.IsDNS1123Subdomain)
+	o.validateNames(&p)
 	if o.HubKubeconfig != "" && o.explicit(manifests.FlagHubKubeconfigSecret) {
 		p.add(manifests.FlagHubKubeconfig, o.HubKubeconfig, "it excludes --%s: give one of them", manifests.FlagHubKubeconfigSecret)
 	}
@@ -40,6 +38,14 @@ func (o *Options) Validate() error {
 	if o.LeaseDuration < minLeaseDuration || o.LeaseDuration > maxLeaseDuration {
 		p.add(manifests.FlagLeaseDuration, o.LeaseDuration, "give a duration from %s to %s", minLeaseDuration, maxLeaseDuration)
 	}
+	return p.err()
+}
+
+// validateNames checks the flags that the uninstall command has too.
+func (o *Options) validateNames(p *problems) {
+	p.name(manifests.FlagClusterName, o.ClusterName, "the managed cluster's name on the hub", validation.IsDNS1123Label)
+	p.name(manifests.FlagNamespace, o.Namespace, "the install namespace", validation.IsDNS1123Label)
+	p.name(manifests.FlagHubKubeconfigSecret, o.HubKubeconfigSecret, "the secret's name", validation.IsDNS1123Subdomain)
 	// Written so that NaN is refused.
 	if !(o.KubeAPIQPS > 0) {
 		p.add(manifests.FlagKubeAPIQPS, o.KubeAPIQPS, "give a number above 0")
@@ -47,7 +53,6 @@ func (o *Options) Validate() error {
 	if o.KubeAPIBurst < 1 {
 		p.add(manifests.FlagKubeAPIBurst, o.KubeAPIBurst, "give a number above 0")
 	}
-	return p.err()
 }
 
 func (o *Options) validateMetrics(p *problems) {

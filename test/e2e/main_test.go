@@ -40,6 +40,8 @@ var scenarios = []scenario{
 	{"drift_comes_back", driftComesBack},
 	{"labels_and_annotations_of_others_stay", othersMetadataStays},
 
+	{"a_conflict_is_reported_on_the_hub_and_heals", conflictIsReported},
+
 	{"the_identity_of_the_agent_may_do_what_it_needs_and_no_more", hubAccessReviews},
 	{"the_certificate_of_the_agent_opens_nothing_else", realCertificateIsDenied},
 	{"nothing_is_bound_to_the_group_of_all_agents", sharedGroupHasNothing},
@@ -48,6 +50,8 @@ var scenarios = []scenario{
 	{"a_restarted_agent_catches_up", agentRestart},
 	{"a_restarted_controller_asks_for_no_new_certificate", controllerRestart},
 	{"disabling_removes_the_agent_and_enabling_brings_it_back", disableAndEnable},
+	{"uninstalling_removes_the_copies_and_says_what_keeps_it", uninstallRemovesCopies},
+	{"uninstalling_needs_no_agent", uninstallWithoutAgent},
 }
 
 func TestMain(m *testing.M) {

@@ -57,15 +57,18 @@ func binaryDataIsCopied(t *testing.T, env *environment) {
 // the object on the hub; the copy follows.
 func immutableIsReplaced(t *testing.T, env *environment) {
 	c := env.first()
-	cm := configMap("e2e-immutable", map[string]string{"version": "1"})
-	cm.Immutable = ptr.To(true)
-	source := env.createSource(t, c, cm.DeepCopy())
+	source := env.createSource(t, c, immutable("e2e-immutable", "1"))
 	eventually(t, "the copy", c.hasCopy(source))
 
 	env.deleteSource(t, c, source.Name)
-	cm.Data = map[string]string{"version": "2"}
-	source = env.createSource(t, c, cm.DeepCopy())
+	source = env.createSource(t, c, immutable(source.Name, "2"))
 	eventually(t, "the replaced copy", c.hasCopy(source))
+}
+
+func immutable(name, version string) *corev1.ConfigMap {
+	cm := configMap(name, map[string]string{"version": version})
+	cm.Immutable = ptr.To(true)
+	return cm
 }
 
 // Measures, on one ConfigMap of 1 KiB, how long a change takes to arrive. It

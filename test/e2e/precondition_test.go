@@ -23,7 +23,10 @@ func (e *environment) requireReady(t *testing.T) {
 		t.Fatalf("the hub does not offer the add-on: %v\ndeploy it first: make deploy-example KUBECONFIG=<the hub's>", err)
 	}
 	for _, c := range e.clusters {
-		eventually(t, "ManagedCluster "+c.name+" joined and available (is its name right in "+clustersEnv+"?)", e.joined(c))
+		if _, err := e.hub.cluster.ClusterV1().ManagedClusters().Get(ctx, c.name, metav1.GetOptions{}); err != nil {
+			t.Fatalf("%s names %s, which the hub does not know: %v", clustersEnv, c.name, err)
+		}
+		eventually(t, "ManagedCluster "+c.name+" joined and available", e.joined(c))
 		addOn, err := addOns.ManagedClusterAddOns(c.name).Get(ctx, addonName, metav1.GetOptions{})
 		if err == nil && addOn.Labels[suiteLabel] == "" {
 			t.Fatalf("the add-on is enabled on %s already, by somebody else; the suite enables and disables it itself. "+

@@ -20,15 +20,17 @@ import (
 )
 
 // What happened on the hub while the agent was away arrives when it is back:
-// a new ConfigMap, a change, and also a deletion, of which nothing is left on
-// the hub to tell. That the agent is away, and stays so while the hub changes,
+// a new ConfigMap, a change, a deletion, of which nothing is left on the hub to
+// tell, and an immutable ConfigMap deleted and made anew with other data. That the agent is away, and stays so while the hub changes,
 // is made sure by nodes that accept no pod.
 func agentRestart(t *testing.T, env *environment) {
 	c := env.second()
 	changed := env.createSource(t, c, configMap("e2e-restart-changed", map[string]string{"a": "before"}))
 	deleted := env.createSource(t, c, configMap("e2e-restart-deleted", map[string]string{"a": "before"}))
+	replaced := env.createSource(t, c, immutable("e2e-restart-replaced", "before"))
 	eventually(t, "a copy", c.hasCopy(changed))
 	eventually(t, "another copy", c.hasCopy(deleted))
+	eventually(t, "an immutable copy", c.hasCopy(replaced))
 
 	allowPods := c.cordon(t)
 	c.deleteAgentPods(t)
@@ -36,6 +38,8 @@ func agentRestart(t *testing.T, env *environment) {
 	changed = env.updateSource(t, c, changed.Name, func(cm *corev1.ConfigMap) { cm.Data["a"] = "after" })
 	created := env.createSource(t, c, configMap("e2e-restart-created", map[string]string{"a": "after"}))
 	env.deleteSource(t, c, deleted.Name)
+	env.deleteSource(t, c, replaced.Name)
+	replaced = env.createSource(t, c, immutable(replaced.Name, "after"))
 	consistently(t, quiet, "without an agent nothing changes", func(ctx context.Context) error {
 		return errors.Join(c.hasCopy(was)(ctx), c.hasCopy(deleted)(ctx), c.hasNoCopy(created.Name)(ctx))
 	})
@@ -45,6 +49,7 @@ func agentRestart(t *testing.T, env *environment) {
 	eventually(t, "the change made meanwhile", c.hasCopy(changed))
 	eventually(t, "the ConfigMap created meanwhile", c.hasCopy(created))
 	eventually(t, "the deletion made meanwhile", c.hasNoCopy(deleted.Name))
+	eventually(t, "the replacement made meanwhile", c.hasCopy(replaced))
 	timings.record(c.name+": agent may start again → caught up", time.Since(start))
 	eventually(t, "the agent is available", c.agentAvailable)
 }

@@ -91,3 +91,11 @@ func (c *Connection) close() {
 	c.transport.CloseIdleConnections()
 	c.dialer.CloseAll()
 }
+
+// Open makes a connection that belongs to the caller, who has to close it.
+func Open(credentials *Credentials, base *rest.Config) (*Connection, error) {
+	return newConnection(credentials, base)
+}
+
+// Close ends a connection that Open made.
+func (c *Connection) Close() { c.close() }

@@ -186,6 +186,15 @@ func (m *Manager) Ready() error {
 	}
 }
 
+// NotAfter is when the certificate in use expires, the zero time while there is
+// none.
+func (m *Manager) NotAfter() time.Time {
+	if inUse := m.current(); inUse != nil {
+		return inUse.NotAfter()
+	}
+	return time.Time{}
+}
+
 func (m *Manager) waiting() error {
 	m.mu.Lock()
 	secret := m.secret

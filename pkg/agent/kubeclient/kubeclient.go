@@ -1,10 +1,11 @@
-// Package kubeclient makes clients for the three kinds of object that the
-// agent handles: ConfigMaps, Secrets and Leases.
+// Package kubeclient makes clients for the kinds of object that the agent
+// handles: ConfigMaps, Secrets, Events and Leases, and ManagedClusterAddOns on
+// the hub.
 //
 // It exists because the generated clientset registers every API group of
 // Kubernetes, which costs the agent megabytes of program and memory. The
-// clients here are client-go's own generic ones (gentype) on a scheme of two
-// groups, and speak protobuf. The package holds no credentials and makes no
+// clients here are client-go's own generic ones (gentype) on a scheme of the few
+// types that are used, and speak protobuf where the API server does. The package holds no credentials and makes no
 // request of its own.
 package kubeclient
 
@@ -14,27 +15,38 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/gentype"
 	"k8s.io/client-go/rest"
+	addonv1alpha1 "open-cluster-management.io/api/addon/v1alpha1"
 )
 
 // The clients of one namespace, with the usual verbs (Create, Update, Delete,
 // Get, List, Watch, Patch).
 type (
+	// ConfigMaps are the ConfigMaps of a namespace.
 	ConfigMaps = gentype.ClientWithList[*corev1.ConfigMap, *corev1.ConfigMapList]
-	Secrets    = gentype.ClientWithList[*corev1.Secret, *corev1.SecretList]
-	Leases     = gentype.ClientWithList[*coordinationv1.Lease, *coordinationv1.LeaseList]
+	// Secrets are the Secrets of a namespace.
+	Secrets = gentype.ClientWithList[*corev1.Secret, *corev1.SecretList]
+	// Events are the events of a namespace.
+	Events = gentype.Client[*corev1.Event]
+	// AddOns are the ManagedClusterAddOns of a namespace on the hub.
+	AddOns = gentype.ClientWithList[*addonv1alpha1.ManagedClusterAddOn, *addonv1alpha1.ManagedClusterAddOnList]
+	// Leases are the leases of a namespace.
+	Leases = gentype.ClientWithList[*coordinationv1.Lease, *coordinationv1.LeaseList]
 )
 
 // Client reaches one API server. Its parts share the connections, but not the
-// rate limit: the few requests for leases never queue behind those for
-// ConfigMaps.
+// rate limit: the few requests for leases, events and the add-on never queue
+// behind those for ConfigMaps.
 type Client struct {
 	core         rest.Interface
 	coordination rest.Interface
+	addon        rest.Interface
+	events       rest.Interface
 	parameters   runtime.ParameterCodec
 }
 
@@ -42,7 +54,7 @@ type Client struct {
 // Secrets together. It makes no request.
 func New(config *rest.Config) (*Client, error) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, coordinationv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, coordinationv1.AddToScheme, addAddOns} {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("register API types: %w", err)
 		}
@@ -52,25 +64,47 @@ func New(config *rest.Config) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make HTTP client for %s: %w", config.Host, err)
 	}
-	core, err := restClient(config, httpClient, codecs, "/api", corev1.SchemeGroupVersion)
-	if err != nil {
-		return nil, err
+	c := &Client{parameters: runtime.NewParameterCodec(scheme)}
+	for _, group := range []struct {
+		client      *rest.Interface
+		path        string
+		version     schema.GroupVersion
+		contentType string
+	}{
+		{&c.core, "/api", corev1.SchemeGroupVersion, runtime.ContentTypeProtobuf},
+		{&c.events, "/api", corev1.SchemeGroupVersion, runtime.ContentTypeProtobuf},
+		{&c.coordination, "/apis", coordinationv1.SchemeGroupVersion, runtime.ContentTypeProtobuf},
+		// What comes from a CustomResourceDefinition has no protobuf.
+		{&c.addon, "/apis", addonVersion, runtime.ContentTypeJSON},
+	} {
+		if *group.client, err = restClient(config, httpClient, codecs, group.path, group.version, group.contentType); err != nil {
+			return nil, err
+		}
 	}
-	coordination, err := restClient(config, httpClient, codecs, "/apis", coordinationv1.SchemeGroupVersion)
-	if err != nil {
-		return nil, err
-	}
-	return &Client{core: core, coordination: coordination, parameters: runtime.NewParameterCodec(scheme)}, nil
+	return c, nil
+}
+
+// addonVersion is the version of the add-on API that OCM stores: it can be read
+// and written while OCM's conversion webhook is away.
+var addonVersion = schema.GroupVersion{Group: addonv1alpha1.GroupName, Version: addonv1alpha1.GroupVersion.Version}
+
+// addAddOns registers this one type of the group.
+func addAddOns(scheme *runtime.Scheme) error {
+	scheme.AddKnownTypes(addonVersion, &addonv1alpha1.ManagedClusterAddOn{}, &addonv1alpha1.ManagedClusterAddOnList{})
+	metav1.AddToGroupVersion(scheme, addonVersion)
+	return nil
 }
 
 func restClient(config *rest.Config, httpClient *http.Client, codecs serializer.CodecFactory,
-	apiPath string, version schema.GroupVersion) (rest.Interface, error) {
+	apiPath string, version schema.GroupVersion, contentType string) (rest.Interface, error) {
 	c := rest.CopyConfig(config)
 	c.APIPath = apiPath
 	c.GroupVersion = &version
 	c.NegotiatedSerializer = codecs.WithoutConversion()
-	c.ContentType = runtime.ContentTypeProtobuf
-	c.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+	c.ContentType = contentType
+	if contentType != runtime.ContentTypeJSON {
+		c.AcceptContentTypes = contentType + "," + runtime.ContentTypeJSON
+	}
 	client, err := rest.RESTClientForConfigAndClient(c, httpClient)
 	if err != nil {
 		return nil, fmt.Errorf("make client for %s: %w", version, err)
@@ -97,4 +131,17 @@ func (c *Client) Leases(namespace string) *Leases {
 	return gentype.NewClientWithList("leases", c.coordination, c.parameters, namespace,
 		func() *coordinationv1.Lease { return &coordinationv1.Lease{} },
 		func() *coordinationv1.LeaseList { return &coordinationv1.LeaseList{} })
+}
+
+// Events returns the client for the Events of namespace.
+func (c *Client) Events(namespace string) *Events {
+	return gentype.NewClient("events", c.events, c.parameters, namespace,
+		func() *corev1.Event { return &corev1.Event{} })
+}
+
+// AddOns returns the client for the ManagedClusterAddOns of namespace.
+func (c *Client) AddOns(namespace string) *AddOns {
+	return gentype.NewClientWithList("managedclusteraddons", c.addon, c.parameters, namespace,
+		func() *addonv1alpha1.ManagedClusterAddOn { return &addonv1alpha1.ManagedClusterAddOn{} },
+		func() *addonv1alpha1.ManagedClusterAddOnList { return &addonv1alpha1.ManagedClusterAddOnList{} })
 }

@@ -2,12 +2,8 @@ package mirror
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"sync"
-	"time"
 
-	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
@@ -16,21 +12,9 @@ import (
 	"open-cluster-management.io/helloworld-addon/pkg/agent/view"
 )
 
-const (
-	// workers is how many names are worked on at once: as many writes are on
-	// their way to the API server at most.
-	workers = 16
-	// A name that fails is tried again after retryBase, then after twice that,
-	// and so on up to retryMax.
-	retryBase = 20 * time.Millisecond
-	retryMax  = 30 * time.Second
-	// retriesPerSecond and retryBurst bound the retries of all names together,
-	// so that an API server that refuses 5,000 writes is not asked for each of
-	// them again and again: at most 600 requests in a minute, once the burst
-	// is used.
-	retriesPerSecond = 10
-	retryBurst       = 100
-)
+// workers is how many names are worked on at once: as many writes are on their
+// way to the API server at most.
+const workers = 16
 
 // Config is what a Controller works with.
 type Config struct {
@@ -41,13 +25,28 @@ type Config struct {
 	Copies view.Reader[*corev1.ConfigMapList]
 	Writer Writer
 	Clock  clock.WithTicker
+
+	// Gate returns nil as long as the mirror may write, given the ConfigMap
+	// manifests.UninstallMarker, nil where there is none. When it allows again
+	// what it did not, Resync has to be called.
+	Gate func(marker *Copy) error
+	// Observer is told what happens.
+	Observer Observer
+	// Looked is called after each look at a name: Summary may be another one.
+	Looked func()
+	// QueueMetrics may be nil.
+	QueueMetrics workqueue.MetricsProvider
 }
 
 // Controller mirrors one scope. Its methods may be called at any time, from
 // any goroutine.
 type Controller struct {
-	config Config
-	queue  workqueue.TypedRateLimitingInterface[string]
+	config   Config
+	pace     *pace
+	queue    workqueue.TypedRateLimitingInterface[string]
+	arrivals arrivals
+	// writing is held for reading while a name is worked on.
+	writing sync.RWMutex
 
 	mu       sync.Mutex
 	sources  *view.View[*Source]
@@ -58,14 +57,12 @@ type Controller struct {
 
 // New makes a Controller that does nothing until it is run.
 func New(config Config) *Controller {
-	limiter := workqueue.NewTypedMaxOfRateLimiter(
-		workqueue.NewTypedItemExponentialFailureRateLimiter[string](retryBase, retryMax),
-		&workqueue.TypedBucketRateLimiter[string]{Limiter: rate.NewLimiter(retriesPerSecond, retryBurst)},
-	)
+	pace := newPace(config.Clock)
 	return &Controller{
 		config: config,
-		queue: workqueue.NewTypedRateLimitingQueueWithConfig(limiter,
-			workqueue.TypedRateLimitingQueueConfig[string]{Name: "mirror", Clock: config.Clock}),
+		pace:   pace,
+		queue: workqueue.NewTypedRateLimitingQueueWithConfig(pace, workqueue.TypedRateLimitingQueueConfig[string]{
+			Name: "mirror", Clock: config.Clock, MetricsProvider: config.QueueMetrics}),
 		relation: Relate(config.Scope, nil, nil),
 		failures: failures{},
 	}
@@ -103,7 +100,7 @@ func (c *Controller) Run(ctx context.Context) error {
 }
 
 func (c *Controller) watch(ctx context.Context) error {
-	sources, err := view.New(ctx, "ConfigMaps on the hub", c.config.Hub, &corev1.ConfigMap{}, NewSource, c.queue.Add)
+	sources, err := view.New(ctx, "ConfigMaps on the hub", c.config.Hub, &corev1.ConfigMap{}, NewSource, c.changedOnHub)
 	if err != nil {
 		return err
 	}
@@ -116,6 +113,11 @@ func (c *Controller) watch(ctx context.Context) error {
 	defer c.mu.Unlock()
 	c.sources, c.copies = sources, copies
 	return nil
+}
+
+func (c *Controller) changedOnHub(name string) {
+	c.arrivals.add(name, c.config.Clock.Now())
+	c.queue.Add(name)
 }
 
 // relateAll decides, from all that was listed, whether there are two namespaces.
@@ -151,61 +153,9 @@ func (c *Controller) next(ctx context.Context) bool {
 	case err == nil:
 		c.queue.Forget(name)
 	case ctx.Err() != nil:
+		// The mirror ends.
 	default:
 		c.queue.AddRateLimited(name)
 	}
 	return true
-}
-
-// reconcile brings one name in sync.
-func (c *Controller) reconcile(ctx context.Context, name string) error {
-	logger := klog.FromContext(ctx)
-	scope := c.config.Scope
-	source := c.sources.Get(scope.HubNamespace, name)
-	target := c.copies.Get(scope.InstallNamespace, name)
-
-	action := PlanOne(scope, c.relate(logger, source, target), name, source, target)
-	err := execute(ctx, c.config.Writer, action)
-	if err == nil && action.Writes() {
-		logger.V(2).Info("Wrote ConfigMap", "name", name, "action", action.Kind)
-	}
-	c.record(logger, action, err)
-	return err
-}
-
-// record keeps and logs what a person has to know of, when it changes.
-func (c *Controller) record(logger klog.Logger, action Action, err error) {
-	if errors.Is(err, errStale) || errors.Is(err, context.Canceled) {
-		return
-	}
-	c.mu.Lock()
-	change := c.failures.record(action, err)
-	c.mu.Unlock()
-	switch {
-	case change == appeared && err != nil:
-		logger.Error(err, "ConfigMap is not in sync", "name", action.Name, "action", action.Kind)
-	case change == appeared:
-		logger.Info("ConfigMap is not in sync", "name", action.Name, "state", action.Kind, "reason", action.Reason)
-	case change == cleared:
-		logger.Info("ConfigMap is in sync again", "name", action.Name)
-	}
-}
-
-// Failures lists what keeps ConfigMaps from being in sync, sorted by name.
-func (c *Controller) Failures() []Failure {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.failures.sorted()
-}
-
-// Ready says what keeps the mirror from doing its work: a side that is not
-// listed yet, or that cannot be read any more.
-func (c *Controller) Ready() error {
-	c.mu.Lock()
-	sources, copies := c.sources, c.copies
-	c.mu.Unlock()
-	if sources == nil {
-		return fmt.Errorf("the mirror is not started yet")
-	}
-	return errors.Join(sources.Err(), copies.Err())
 }

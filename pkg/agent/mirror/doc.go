@@ -8,13 +8,13 @@
 // has to be looked at again.
 //
 // What it guarantees:
-//   - it writes and deletes only what it owns (see Scope.Owns), and every
+//   - it writes and deletes only what it owns (see Copy.Owned), and every
 //     change names the UID and the resource version that was planned on, so
 //     that a stale cache cannot touch anything else;
 //   - nothing is planned before both sides were listed whole, and a list or a
 //     watch that fails keeps what was known: nothing is deleted for it;
 //   - in sync, it makes no request but the two watches.
 //
-// It does not report to the hub, and does not remove the copies when the
-// add-on is uninstalled.
+// It does not report to the hub, does not remove the copies when the add-on is
+// uninstalled, and does not decide whether it may write: it is told (Gate).
 package mirror

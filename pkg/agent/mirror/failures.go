@@ -48,6 +48,20 @@ func (f failures) record(action Action, err error) change {
 	return appeared
 }
 
+// retried returns up to n names whose write failed, no matter which.
+func (f failures) retried(n int) []string {
+	var names []string
+	for name, failure := range f {
+		if len(names) == n {
+			break
+		}
+		if failure.Kind.Writes() {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 func (f failures) sorted() []Failure {
 	list := make([]Failure, 0, len(f))
 	for _, name := range slices.Sorted(maps.Keys(f)) {

@@ -161,7 +161,7 @@ func checkCopy(t *testing.T, source, before, after *corev1.ConfigMap) {
 	case Excluded(source.Name) || before != nil && !mayWrite(before):
 		// Left alone, which the caller checks.
 	case source.Labels[manifests.SyncLabel] == manifests.SyncDisabled:
-		if after != nil && scope.Owns(scope.NewCopy(after)) {
+		if after != nil && scope.NewCopy(after).Owned {
 			t.Errorf("copy of %s, which opted out, is still there", source.Name)
 		}
 	case after == nil:

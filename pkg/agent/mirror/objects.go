@@ -1,17 +1,33 @@
 package mirror
 
 import (
+	"maps"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"open-cluster-management.io/helloworld-addon/manifests"
 )
 
+// Identity says which object something is kept of. It stands for Kubernetes'
+// ObjectMeta, which takes 232 bytes where it is empty.
+type Identity struct {
+	Namespace, Name string
+	UID             types.UID
+}
+
+// GetName returns the name.
+func (i *Identity) GetName() string { return i.Name }
+
+// GetObjectMeta is for a cache, which needs the namespace and the name.
+func (i *Identity) GetObjectMeta() metav1.Object {
+	return &metav1.ObjectMeta{Namespace: i.Namespace, Name: i.Name}
+}
+
 // Source is what a mirror keeps of a ConfigMap on the hub.
 type Source struct {
-	// ObjectMeta has the name, the namespace, the UID and the resource
-	// version, no more.
-	metav1.ObjectMeta
+	Identity
 	// OptedOut says that the ConfigMap must not be copied.
 	OptedOut   bool
 	Immutable  bool
@@ -23,21 +39,27 @@ type Source struct {
 // Copy is what a mirror keeps of a ConfigMap in the install namespace, its own
 // or another's.
 type Copy struct {
-	// ObjectMeta is whole but for the managed fields where the mirror may have
-	// to write the object. Of others it has what identifies the object, and
-	// the marks.
-	metav1.ObjectMeta
+	Identity
+	ResourceVersion string
+	// Deleting says that the object has a deletionTimestamp.
+	Deleting bool
+	// Owned says that it is this mirror's: it carries both marks.
+	Owned     bool
 	Immutable bool
 	// Digest is zero for an object that the mirror will not write.
 	Digest Digest
+	// Meta has what else there is in the metadata that a write has to keep, or
+	// that tells whose the object is. It is nil for a copy that nobody added
+	// anything to, which most are.
+	Meta *metav1.ObjectMeta
 }
 
 // NewSource keeps what planning needs of a ConfigMap on the hub. The result
 // shares the maps with cm.
 func NewSource(cm *corev1.ConfigMap) *Source {
 	s := &Source{
-		ObjectMeta: identity(cm),
-		OptedOut:   cm.Labels[manifests.SyncLabel] == manifests.SyncDisabled,
+		Identity: identity(cm),
+		OptedOut: cm.Labels[manifests.SyncLabel] == manifests.SyncDisabled,
 	}
 	if s.OptedOut || Excluded(s.Name) {
 		return s
@@ -51,34 +73,55 @@ func NewSource(cm *corev1.ConfigMap) *Source {
 // NewCopy keeps what planning needs of a ConfigMap in the install namespace.
 // The result shares the maps with cm.
 func (s Scope) NewCopy(cm *corev1.ConfigMap) *Copy {
-	whole := &Copy{ObjectMeta: cm.ObjectMeta, Immutable: isTrue(cm.Immutable)}
-	whole.ManagedFields = nil
-	if !Excluded(cm.Name) && (s.Owns(whole) || whole.adoptable()) {
-		whole.Digest = DigestOf(cm.Data, cm.BinaryData)
-		return whole
+	c := &Copy{Identity: identity(cm), ResourceVersion: cm.ResourceVersion,
+		Deleting: cm.DeletionTimestamp != nil, Owned: s.owns(cm)}
+	adoptable := cm.Annotations[manifests.AdoptAnnotation] == manifests.AdoptTrue
+	switch {
+	case cm.Name == manifests.UninstallMarker:
+		c.Meta = whole(cm)
+	case !Excluded(cm.Name) && (c.Owned || adoptable):
+		c.Immutable = isTrue(cm.Immutable)
+		c.Digest = DigestOf(cm.Data, cm.BinaryData)
+		if !c.Owned || hasMore(cm) {
+			c.Meta = whole(cm)
+		}
+	default:
+		c.Meta = marks(cm)
 	}
-	foreign := &Copy{ObjectMeta: identity(cm)}
-	foreign.DeletionTimestamp = cm.DeletionTimestamp
-	foreign.Labels = only(cm.Labels, manifests.ManagedByLabel)
-	foreign.Annotations = only(cm.Annotations, manifests.SourceAnnotation)
-	return foreign
+	return c
 }
 
+// adoptable says whether its owner has given the object over.
 func (c *Copy) adoptable() bool {
-	return c.Annotations[manifests.AdoptAnnotation] == manifests.AdoptTrue
+	return c.Meta != nil && c.Meta.Annotations[manifests.AdoptAnnotation] == manifests.AdoptTrue
 }
 
-func identity(cm *corev1.ConfigMap) metav1.ObjectMeta {
-	return metav1.ObjectMeta{
-		Name: cm.Name, Namespace: cm.Namespace, UID: cm.UID, ResourceVersion: cm.ResourceVersion,
-	}
+func identity(cm *corev1.ConfigMap) Identity {
+	return Identity{Namespace: cm.Namespace, Name: cm.Name, UID: cm.UID}
 }
 
-func only(m map[string]string, key string) map[string]string {
-	if value, ok := m[key]; ok {
-		return map[string]string{key: value}
+// whole is all metadata that a write sends back.
+func whole(cm *corev1.ConfigMap) *metav1.ObjectMeta {
+	meta := cm.ObjectMeta
+	meta.ManagedFields = nil
+	return &meta
+}
+
+// hasMore says whether the metadata of a copy has more than its marks.
+func hasMore(cm *corev1.ConfigMap) bool {
+	return len(cm.Labels) > 1 || len(cm.Annotations) > 1 || len(cm.OwnerReferences) > 0 ||
+		len(cm.Finalizers) > 0 || cm.GenerateName != ""
+}
+
+// marks is what a conflict is explained by, nil where there is nothing.
+func marks(cm *corev1.ConfigMap) *metav1.ObjectMeta {
+	meta := &metav1.ObjectMeta{Labels: maps.Clone(cm.Labels), Annotations: maps.Clone(cm.Annotations)}
+	maps.DeleteFunc(meta.Labels, func(key, _ string) bool { return key != manifests.ManagedByLabel })
+	maps.DeleteFunc(meta.Annotations, func(key, _ string) bool { return key != manifests.SourceAnnotation })
+	if len(meta.Labels) == 0 || len(meta.Annotations) == 0 {
+		return nil
 	}
-	return nil
+	return meta
 }
 
 func isTrue(b *bool) bool {

@@ -52,7 +52,12 @@ type Action struct {
 
 // Writes says whether carrying the action out changes anything.
 func (a Action) Writes() bool {
-	switch a.Kind {
+	return a.Kind.Writes()
+}
+
+// Writes says whether actions of this kind change anything.
+func (k Kind) Writes() bool {
+	switch k {
 	case Create, Update, Replace, Delete:
 		return true
 	default:
@@ -81,63 +86,83 @@ func Plan(scope Scope, sources map[string]*Source, copies map[string]*Copy) []Ac
 // PlanOne plans one name from the ConfigMap of that name on the hub and in the
 // install namespace, each nil where there is none.
 func PlanOne(scope Scope, relation Relation, name string, source *Source, target *Copy) Action {
-	action := planOne(scope, name, source, target)
-	if !relation.allows(action) {
-		return Action{Kind: Ignore, Name: name}
+	action := Action{Kind: KindOf(relation, name, source, target), Name: name}
+	switch action.Kind {
+	case Create:
+		action.Object = scope.desired(source, nil)
+	case Update:
+		action.Object = scope.desired(source, target)
+		action.Object.UID, action.Object.ResourceVersion = target.UID, target.ResourceVersion
+		if target.Meta != nil {
+			action.Object.Finalizers, action.Object.GenerateName = target.Meta.Finalizers, target.Meta.GenerateName
+		}
+	case Replace:
+		action.Object = scope.desired(source, target)
+		action.UID, action.ResourceVersion = target.UID, target.ResourceVersion
+	case Delete:
+		action.UID, action.ResourceVersion = target.UID, target.ResourceVersion
+	case Conflict:
+		action.Reason = conflictReason(target)
+	case Wait:
+		action.Reason = "the ConfigMap of this name is being deleted; look at its finalizers if that lasts"
+	case Ignore, InSync:
 	}
 	return action
 }
 
-func planOne(scope Scope, name string, source *Source, target *Copy) Action {
+// KindOf is the kind of what PlanOne plans.
+func KindOf(relation Relation, name string, source *Source, target *Copy) Kind {
+	kind := kindOf(name, source, target)
+	if !relation.allows(kind) {
+		return Ignore
+	}
+	return kind
+}
+
+func kindOf(name string, source *Source, target *Copy) Kind {
 	wanted := source != nil && !source.OptedOut
 	switch {
 	case Excluded(name), sameObject(source, target):
-		return Action{Kind: Ignore, Name: name}
+		return Ignore
 	case target == nil && wanted:
-		return Action{Kind: Create, Name: name, Object: scope.desired(source, nil)}
+		return Create
 	case target == nil:
-		return Action{Kind: Ignore, Name: name}
-	case target.DeletionTimestamp != nil:
-		return planTerminating(name, wanted)
+		return Ignore
+	case target.Deleting && wanted:
+		return Wait
+	case target.Deleting:
+		// It goes by itself.
+		return Ignore
 	case wanted:
-		return planCopy(scope, source, target)
-	case scope.Owns(target):
-		return Action{Kind: Delete, Name: name, UID: target.UID, ResourceVersion: target.ResourceVersion}
+		return kindOfCopy(source, target)
+	case target.Owned:
+		return Delete
 	default:
-		return Action{Kind: Ignore, Name: name}
+		return Ignore
 	}
 }
 
-func planTerminating(name string, wanted bool) Action {
-	if !wanted {
-		return Action{Kind: Ignore, Name: name}
-	}
-	return Action{Kind: Wait, Name: name,
-		Reason: "the ConfigMap of this name is being deleted; look at its finalizers if that lasts"}
-}
-
-// planCopy plans a name that is on both sides and wanted.
-func planCopy(scope Scope, source *Source, target *Copy) Action {
-	owned, sameContent := scope.Owns(target), target.Digest == source.Digest
+// kindOfCopy is for a name that is on both sides and wanted.
+func kindOfCopy(source *Source, target *Copy) Kind {
+	sameContent := target.Digest == source.Digest
 	switch {
-	case !owned && !target.adoptable():
-		return Action{Kind: Conflict, Name: target.Name, Reason: conflictReason(target)}
-	case owned && sameContent && target.Immutable == source.Immutable:
-		return Action{Kind: InSync, Name: target.Name}
+	case !target.Owned && !target.adoptable():
+		return Conflict
+	case target.Owned && sameContent && target.Immutable == source.Immutable:
+		return InSync
 	case target.Immutable && !(sameContent && source.Immutable):
-		return Action{Kind: Replace, Name: target.Name, Object: scope.desired(source, target),
-			UID: target.UID, ResourceVersion: target.ResourceVersion}
+		return Replace
 	default:
-		object := scope.desired(source, target)
-		object.UID, object.ResourceVersion = target.UID, target.ResourceVersion
-		object.Finalizers, object.GenerateName = target.Finalizers, target.GenerateName
-		return Action{Kind: Update, Name: target.Name, Object: object}
+		return Update
 	}
 }
 
 func conflictReason(target *Copy) string {
 	advice := fmt.Sprintf("delete it, or give it over by the annotation %s: %q", manifests.AdoptAnnotation, manifests.AdoptTrue)
-	if by, ok := target.Annotations[manifests.SourceAnnotation]; ok && target.Labels[manifests.ManagedByLabel] == manifests.ManagedByAgent {
+	if target.Meta == nil {
+		return "a ConfigMap of this name that is not a copy is in the way; " + advice
+	}
+	if by := target.Meta.Annotations[manifests.SourceAnnotation]; by != "" && target.Meta.Labels[manifests.ManagedByLabel] == manifests.ManagedByAgent {
 		return fmt.Sprintf("the ConfigMap of this name is the copy of %s; %s", by, advice)
 	}
 	return "a ConfigMap of this name that is not a copy is in the way; " + advice
@@ -156,10 +181,10 @@ func (s Scope) desired(source *Source, present *Copy) *corev1.ConfigMap {
 		Data:       source.Data,
 		BinaryData: source.BinaryData,
 	}
-	if present != nil {
-		maps.Copy(object.Labels, present.Labels)
-		maps.Copy(object.Annotations, present.Annotations)
-		object.OwnerReferences = present.OwnerReferences
+	if present != nil && present.Meta != nil {
+		maps.Copy(object.Labels, present.Meta.Labels)
+		maps.Copy(object.Annotations, present.Meta.Annotations)
+		object.OwnerReferences = present.Meta.OwnerReferences
 	}
 	object.Labels[manifests.ManagedByLabel] = manifests.ManagedByAgent
 	object.Annotations[manifests.SourceAnnotation] = s.SourceOf(source.Name)

@@ -173,8 +173,8 @@ func TestWhatIsWritten(t *testing.T) {
 func TestRelate(t *testing.T) {
 	self := Scope{HubNamespace: "local-cluster", InstallNamespace: "local-cluster"}
 	at := func(uid types.UID) (*Source, *Copy) {
-		meta := metav1.ObjectMeta{Name: "kube-root-ca.crt", Namespace: self.HubNamespace, UID: uid}
-		return &Source{ObjectMeta: meta}, &Copy{ObjectMeta: meta}
+		id := Identity{Name: "kube-root-ca.crt", Namespace: self.HubNamespace, UID: uid}
+		return &Source{Identity: id}, &Copy{Identity: id}
 	}
 	source, sameCopy := at("1")
 	_, otherCopy := at("2")
@@ -222,7 +222,7 @@ func TestRelationKeepsFromWriting(t *testing.T) {
 
 func TestCopiesOfOthersAreNotKeptWhole(t *testing.T) {
 	got := onManaged(configMap("a", one, label("team", "blue"), annotation("note", "long")))
-	want := &Copy{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "copies", UID: "managed-a", ResourceVersion: "7"}}
+	want := &Copy{Identity: Identity{Name: "a", Namespace: "copies", UID: "managed-a"}, ResourceVersion: "7"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

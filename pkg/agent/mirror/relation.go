@@ -55,12 +55,12 @@ func sameObject(source *Source, target *Copy) bool {
 		source.UID == target.UID && source.Namespace == target.Namespace
 }
 
-func (r Relation) allows(action Action) bool {
+func (r Relation) allows(kind Kind) bool {
 	switch r {
 	case Same:
 		return false
 	case Undecided:
-		return !action.Writes() || action.Kind == Create
+		return !kind.Writes() || kind == Create
 	default:
 		return true
 	}

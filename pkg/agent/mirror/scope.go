@@ -3,6 +3,8 @@ package mirror
 import (
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"open-cluster-management.io/helloworld-addon/manifests"
 )
 
@@ -31,11 +33,11 @@ func (s Scope) SourceOf(name string) string {
 	return s.HubNamespace + "/" + name
 }
 
-// Owns says whether a copy is this mirror's: both marks are needed, and the
-// source has to be the one of the same name in this mirror's own namespace on
-// the hub. So two agents that share an install namespace leave each other's
-// copies alone.
-func (s Scope) Owns(c *Copy) bool {
-	return c.Labels[manifests.ManagedByLabel] == manifests.ManagedByAgent &&
-		c.Annotations[manifests.SourceAnnotation] == s.SourceOf(c.Name)
+// owns says whether a ConfigMap in the install namespace is this mirror's copy:
+// both marks are needed, and the source has to be the one of the same name in
+// this mirror's own namespace on the hub. So two agents that share an install
+// namespace leave each other's copies alone.
+func (s Scope) owns(cm *corev1.ConfigMap) bool {
+	return cm.Labels[manifests.ManagedByLabel] == manifests.ManagedByAgent &&
+		cm.Annotations[manifests.SourceAnnotation] == s.SourceOf(cm.Name)
 }

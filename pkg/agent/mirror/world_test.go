@@ -3,10 +3,12 @@ package mirror
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
 	"open-cluster-management.io/helloworld-addon/pkg/agent/internal/fakeapi"
@@ -20,6 +22,38 @@ type world struct {
 	hub, managed *fakeapi.Server
 	scope        Scope
 	controller   *Controller
+	// closed is what the gate says.
+	closed  atomic.Pointer[error]
+	watcher watcher
+}
+
+// watcher is an Observer that counts.
+type watcher struct {
+	mu       sync.Mutex
+	results  map[string]int
+	failures []Failure
+	latency  []time.Duration
+}
+
+func (w *watcher) Wrote(kind Kind, result Result) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.results == nil {
+		w.results = map[string]int{}
+	}
+	w.results[string(kind)+" "+string(result)]++
+}
+
+func (w *watcher) Synced(latency time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.latency = append(w.latency, latency)
+}
+
+func (w *watcher) NotInSync(failure Failure, _ types.UID) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.failures = append(w.failures, failure)
 }
 
 func newWorld(t *testing.T) *world {
@@ -46,7 +80,8 @@ func (w *world) start() (stop func()) {
 	}
 	copies := managed.ConfigMaps(w.scope.InstallNamespace)
 	w.controller = New(Config{Scope: w.scope, Hub: hub.ConfigMaps(w.scope.HubNamespace),
-		Copies: copies, Writer: copies, Clock: clock.RealClock{}})
+		Copies: copies, Writer: copies, Clock: clock.RealClock{},
+		Gate: w.gate, Observer: &w.watcher, Looked: func() {}})
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	controller := w.controller
@@ -59,6 +94,13 @@ func (w *world) start() (stop func()) {
 	})
 	w.t.Cleanup(stop)
 	return stop
+}
+
+func (w *world) gate(*Copy) error {
+	if err := w.closed.Load(); err != nil {
+		return *err
+	}
+	return nil
 }
 
 func (w *world) source(name, value string, changes ...func(*corev1.ConfigMap)) {

@@ -22,9 +22,15 @@ type Object interface {
 	metav1.Object
 }
 
+// Kept is what a view keeps of an object: its namespace and name at least.
+type Kept interface {
+	metav1.ObjectMetaAccessor
+	GetName() string
+}
+
 // View is a cache of objects, of each of which it keeps a T. Its methods may be
 // called from any goroutine.
-type View[T metav1.Object] struct {
+type View[T Kept] struct {
 	what     string
 	informer cache.SharedIndexInformer
 	running  context.Context
@@ -38,7 +44,7 @@ type View[T metav1.Object] struct {
 // content in logs and errors; example is an empty object of the type that
 // reader reads. Of each object convert's result is kept, and changed is called
 // with its name whenever it may have changed.
-func New[O Object, L runtime.Object, T metav1.Object](ctx context.Context, what string, reader Reader[L], example O,
+func New[O Object, L runtime.Object, T Kept](ctx context.Context, what string, reader Reader[L], example O,
 	convert func(O) T, changed func(name string)) (*View[T], error) {
 	v := &View[T]{what: what, running: ctx, logger: klog.FromContext(ctx)}
 	v.informer = cache.NewSharedIndexInformerWithOptions(listerWatcher(v.running, reader, v.note), example,
@@ -97,12 +103,29 @@ func (v *View[T]) WaitForSync(clock clock.WithTicker) bool {
 	return true
 }
 
+// Synced says whether the view was ever filled.
+func (v *View[T]) Synced() bool {
+	return v.informer.HasSynced()
+}
+
 // Get returns what is known of one object, or the zero T.
 func (v *View[T]) Get(namespace, name string) T {
 	key := cache.ObjectName{Namespace: namespace, Name: name}.String()
 	object, _, _ := v.informer.GetStore().GetByKey(key)
 	typed, _ := object.(T)
 	return typed
+}
+
+// List returns all that is known, in no order.
+func (v *View[T]) List() []T {
+	objects := v.informer.GetStore().List()
+	list := make([]T, 0, len(objects))
+	for _, object := range objects {
+		if typed, ok := object.(T); ok {
+			list = append(list, typed)
+		}
+	}
+	return list
 }
 
 // ByName returns all that is known. It is for views of one namespace.
@@ -119,17 +142,23 @@ func (v *View[T]) ByName() map[string]T {
 
 // Err says why the view is not up to date, as far as that can be known.
 func (v *View[T]) Err() error {
-	v.mu.Lock()
-	last := v.last
-	v.mu.Unlock()
-	switch {
-	case last != nil:
-		return fmt.Errorf("read %s: %w", v.what, last)
-	case !v.informer.HasSynced():
+	if err := v.Unreadable(); err != nil {
+		return err
+	}
+	if !v.Synced() {
 		return fmt.Errorf("%s not listed yet", v.what)
-	default:
+	}
+	return nil
+}
+
+// Unreadable says why the last request failed, or nil.
+func (v *View[T]) Unreadable() error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.last == nil {
 		return nil
 	}
+	return fmt.Errorf("read %s: %w", v.what, v.last)
 }
 
 // note remembers the result of a request, and logs when requests stop or start

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
 )
 
 // Reader reads the objects of one kind in one namespace.
@@ -47,6 +48,7 @@ const (
 // listerWatcher reads for an informer, until running ends, and calls note with
 // the result of each request.
 func listerWatcher[L runtime.Object](running context.Context, reader Reader[L], note func(error)) cache.ListerWatcher {
+	brake := &brake{clock: clock.RealClock{}}
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			ctx, cancel := context.WithTimeout(ctx, listTimeout)
@@ -55,6 +57,7 @@ func listerWatcher[L runtime.Object](running context.Context, reader Reader[L], 
 			defer context.AfterFunc(running, cancel)()
 			list, err := reader.List(ctx, options)
 			note(err)
+			brake.hold(running, err)
 			return list, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
@@ -62,6 +65,7 @@ func listerWatcher[L runtime.Object](running context.Context, reader Reader[L], 
 			if !unsupported(err, options) {
 				note(err)
 			}
+			brake.hold(running, err)
 			return w, err
 		},
 	}
@@ -76,11 +80,13 @@ func unsupported(err error, options metav1.ListOptions) bool {
 // startWatch gives up when the API server does not answer in time.
 func startWatch[L runtime.Object](ctx context.Context, reader Reader[L], options metav1.ListOptions) (watch.Interface, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	timer := time.AfterFunc(watchStartTimeout, func() {
+	starting, started := context.WithTimeout(ctx, watchStartTimeout)
+	stop := context.AfterFunc(starting, func() {
 		cancel(fmt.Errorf("no answer to a watch within %s", watchStartTimeout))
 	})
 	w, err := reader.Watch(ctx, options)
-	timer.Stop()
+	stop()
+	started()
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause

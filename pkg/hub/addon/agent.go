@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/klog/v2"
 	addonv1beta1 "open-cluster-management.io/api/addon/v1beta1"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	workv1 "open-cluster-management.io/api/work/v1"
@@ -35,24 +38,62 @@ func New(image string, hub HubClient, configs utils.AddOnDeploymentConfigGetter)
 	return &AgentAddon{image: image, hub: hub, configs: configs}
 }
 
-// Manifests returns the objects that run the agent on the cluster. An error,
-// such as a wrong value in an AddOnDeploymentConfig, is shown by the framework
-// in the add-on's condition ManifestApplied, and leaves the agent as it is.
+// Manifests returns the objects that run the agent on the cluster, and the
+// pre-delete hook, which the framework tells apart. An error, such as a wrong
+// value in an AddOnDeploymentConfig, is shown by the framework in the add-on's
+// condition ManifestApplied, and leaves the agent as it is.
 func (a *AgentAddon) Manifests(ctx context.Context, cluster *clusterv1.ManagedCluster,
 	addon *addonv1beta1.ManagedClusterAddOn) ([]runtime.Object, error) {
-	config, err := a.deploymentConfig(ctx, addon)
+	deleting := addon.DeletionTimestamp != nil
+	if deleting && (!slices.Contains(addon.Finalizers, addonv1beta1.AddonPreDeleteHookFinalizer) || !everRan(addon)) {
+		return nil, nil
+	}
+	if !deleting && !meta.IsStatusConditionTrue(addon.Status.Conditions, addonv1beta1.ManagedClusterAddOnConditionConfigured) {
+		return nil, errNotConfigured
+	}
+	values, err := a.values(ctx, cluster, addon)
+	if err != nil && deleting {
+		klog.FromContext(ctx).Info("Uninstalling without the add-on's configuration, which cannot be used",
+			"cluster", cluster.Name, "reason", err.Error())
+		hook, err := RenderHook(hookOnly(addon, a.image))
+		return []runtime.Object{hook}, err
+	}
 	if err != nil {
 		return nil, err
+	}
+	objects, err := Render(values)
+	if err != nil {
+		return nil, err
+	}
+	hook, err := RenderHook(values)
+	return append(objects, hook), err
+}
+
+// everRan says whether there may be copies. The agent writes none before it has
+// reported for the first time, so that an add-on can be deleted on a cluster
+// where no agent ever came up, and no hook would.
+func everRan(addon *addonv1beta1.ManagedClusterAddOn) bool {
+	return meta.FindStatusCondition(addon.Status.Conditions, manifests.ConditionConfigMapsSynced) != nil
+}
+
+// errNotConfigured is for an add-on of which OCM's add-on manager has not said
+// yet which configs apply, or that one is missing: an agent is not first
+// installed without them, and then moved. (The framework can check that itself,
+// but then it deletes an add-on whose config was deleted before without running
+// the hook.)
+var errNotConfigured = errors.New("OCM's add-on manager has not settled the add-on's configuration yet: see the condition Configured")
+
+func (a *AgentAddon) values(ctx context.Context, cluster *clusterv1.ManagedCluster,
+	addon *addonv1beta1.ManagedClusterAddOn) (Values, error) {
+	config, err := a.deploymentConfig(ctx, addon)
+	if err != nil {
+		return Values{}, err
 	}
 	image, err := a.agentImage(cluster, addon, config)
 	if err != nil {
-		return nil, err
+		return Values{}, err
 	}
-	values, err := NewValues(addon, config, image)
-	if err != nil {
-		return nil, err
-	}
-	return Render(values)
+	return NewValues(addon, config, image)
 }
 
 // GetAgentAddonOptions returns what the framework has to know besides. The
@@ -64,9 +105,6 @@ func (a *AgentAddon) GetAgentAddonOptions() agent.AgentAddonOptions {
 		Registration:          a.registration(),
 		AgentInstallNamespace: a.installNamespace,
 		SupportedConfigGVRs:   []schema.GroupVersionResource{utils.AddOnDeploymentConfigGVR},
-		// OCM's add-on manager says when it has settled which configs apply: an
-		// agent is not first installed without them, and then moved.
-		ConfigCheckEnabled: true,
 		// The registries to pull images from may be an annotation of the cluster.
 		AgentDeployTriggerClusterFilter: func(before, after *clusterv1.ManagedCluster) bool {
 			return before.Annotations[clusterv1.ClusterImageRegistriesAnnotationKey] !=

@@ -74,7 +74,7 @@ func TestManifests(t *testing.T) {
 			if test.err != "" {
 				return
 			}
-			deployment, ok := objects[len(objects)-1].(*appsv1.Deployment)
+			deployment, ok := objects[len(objects)-2].(*appsv1.Deployment)
 			if !ok {
 				t.Fatalf("the last object is a %T", objects[len(objects)-1])
 			}
@@ -102,7 +102,7 @@ func TestSecretGoesWhereTheAgentIs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := objects[len(objects)-1].(*appsv1.Deployment).Namespace; got != secretNamespace {
+		if got := objects[len(objects)-2].(*appsv1.Deployment).Namespace; got != secretNamespace {
 			t.Errorf("with install namespace %q the agent is in %q and its secret in %q", installNamespace, got, secretNamespace)
 		}
 	}

@@ -27,7 +27,7 @@ func HubRole(addon *addonv1beta1.ManagedClusterAddOn) *rbacv1.Role {
 				APIGroups:     []string{addonv1beta1.GroupName},
 				Resources:     []string{"managedclusteraddons"},
 				ResourceNames: []string{manifests.AddonName},
-				Verbs:         []string{"get"},
+				Verbs:         []string{"get", "list", "watch"},
 			},
 			{
 				APIGroups:     []string{addonv1beta1.GroupName},

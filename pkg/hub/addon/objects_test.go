@@ -47,6 +47,9 @@ func newAddon(clusterName, installNamespace string) *addonv1beta1.ManagedCluster
 	addon := &addonv1beta1.ManagedClusterAddOn{
 		ObjectMeta: metav1.ObjectMeta{Name: manifests.AddonName, Namespace: clusterName, UID: "uid-1"},
 	}
+	addon.Status.Conditions = []metav1.Condition{{
+		Type: addonv1beta1.ManagedClusterAddOnConditionConfigured, Status: metav1.ConditionTrue,
+	}}
 	if installNamespace != "" {
 		addon.Annotations = map[string]string{addonv1beta1.InstallNamespaceAnnotation: installNamespace}
 	}

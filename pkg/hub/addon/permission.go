@@ -34,13 +34,13 @@ type HubClient interface {
 // ManagedClusterAddOn that has been deleted since, so that a Role which it finds
 // just before Kubernetes collects it is missing for minutes after the add-on is
 // enabled again.
-func applyHubRBAC(ctx context.Context, client HubClient, time clock.PassiveClock, addon *addonv1beta1.ManagedClusterAddOn) error {
+func applyHubRBAC(ctx context.Context, client HubClient, now clock.PassiveClock, addon *addonv1beta1.ManagedClusterAddOn) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	recorder := events.NewRecorder(client.CoreV1().Events(addon.Namespace), manifests.ControllerName, &corev1.ObjectReference{
 		APIVersion: addonv1beta1.GroupVersion.String(), Kind: "ManagedClusterAddOn",
 		Namespace: addon.Namespace, Name: addon.Name, UID: addon.UID,
-	}, time).WithContext(ctx)
+	}, now).WithContext(ctx)
 
 	role := HubRole(addon)
 	if _, _, err := resourceapply.ApplyRole(ctx, client.RbacV1(), recorder, role); err != nil {

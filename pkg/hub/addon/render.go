@@ -66,7 +66,12 @@ func shipsNamespace(name string) bool {
 // setDeployment fills in what differs between clusters.
 func setDeployment(deployment *appsv1.Deployment, values Values) {
 	deployment.Namespace = values.InstallNamespace
-	pod := &deployment.Spec.Template.Spec
+	setPod(&deployment.Spec.Template.Spec, values)
+	deployment.Spec.Template.Spec.Containers[0].Args = agentArgs(values)
+}
+
+// setPod fills in what is the same for all pods of the add-on.
+func setPod(pod *corev1.PodSpec, values Values) {
 	pod.PriorityClassName = values.PriorityClassName
 	pod.Tolerations = values.Tolerations
 	for key, value := range values.NodeSelector {
@@ -81,8 +86,7 @@ func setDeployment(deployment *appsv1.Deployment, values Values) {
 
 	container := &pod.Containers[0]
 	container.Image = values.Image
-	container.Args = agentArgs(values)
-	container.Env = values.ProxyEnv
+	container.Env = append(container.Env, values.ProxyEnv...)
 	if values.Resources != nil {
 		container.Resources = *values.Resources
 	}

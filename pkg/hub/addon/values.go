@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 	addonv1beta1 "open-cluster-management.io/api/addon/v1beta1"
 
@@ -34,6 +35,7 @@ const maxLogVerbosity = 10
 // Values is what differs between the agents of different clusters.
 type Values struct {
 	ClusterName       string
+	AddOnUID          types.UID
 	InstallNamespace  string
 	Image             string
 	NodeSelector      map[string]string
@@ -59,6 +61,7 @@ func NewValues(
 	namespace, err := InstallNamespace(addon, config)
 	values := Values{
 		ClusterName:      addon.Namespace,
+		AddOnUID:         addon.UID,
 		InstallNamespace: namespace,
 		Image:            image,
 	}

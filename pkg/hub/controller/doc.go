@@ -8,5 +8,9 @@
 // but it ends the process from inside (when its server fails, and when the
 // leadership is lost), and it serves profiles.
 //
+// The framework runs on informers and a client for works that protect it from a
+// watch that was interrupted, as all watches of the add-on API are when its
+// conversion webhook is away: see lastKnown and ownedWorks.
+//
 // It decides nothing about the add-on; package addon does.
 package controller

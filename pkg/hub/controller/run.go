@@ -6,12 +6,10 @@ import (
 	"time"
 
 	"k8s.io/apiserver/pkg/server/healthz"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/component-base/version"
 	"k8s.io/klog/v2"
-	addonclient "open-cluster-management.io/api/client/addon/clientset/versioned"
 
 	"open-cluster-management.io/addon-framework/pkg/addonmanager"
 	"open-cluster-management.io/addon-framework/pkg/utils"
@@ -65,26 +63,31 @@ func Run(ctx context.Context, opts *Options) error {
 }
 
 // runAddon runs addon-framework's controllers with the add-on until ctx ends.
-// The framework offers no way to wait for them; they end with the process.
+// The framework offers no way to wait for its controllers, which end with the
+// process; the informers that feed them are waited for.
 func runAddon(ctx context.Context, config *rest.Config, agentImage string) error {
-	kubeClient, err := kubernetes.NewForConfig(config)
+	clients, err := newClients(config)
 	if err != nil {
-		return fmt.Errorf("create the Kubernetes client: %w", err)
+		return err
 	}
-	addonClient, err := addonclient.NewForConfig(config)
-	if err != nil {
-		return fmt.Errorf("create the client of the add-on API: %w", err)
-	}
-	manager, err := addonmanager.New(config)
-	if err != nil {
-		return fmt.Errorf("create the add-on manager: %w", err)
-	}
-	agentAddon := addon.New(agentImage, kubeClient, utils.NewAddOnDeploymentConfigGetter(addonClient))
+	manager := addonmanager.NewBaseAddonManagerImpl(config)
+	agentAddon := addon.New(agentImage, clients.kube, utils.NewAddOnDeploymentConfigGetter(clients.addon))
 	if err := manager.AddAgent(agentAddon); err != nil {
 		return fmt.Errorf("add the agent to the add-on manager: %w", err)
 	}
-	if err := manager.Start(ctx); err != nil {
+	informers := newInformers(clients, withLastKnown)
+	works := ownedWorks{clients.work, clients.addon.AddonV1beta1()}
+
+	ctx, cancel := context.WithCancel(ctx)
+	defer informers.shutdown()
+	defer cancel()
+	if err := manager.StartWithInformers(ctx, works, informers.work.Work().V1().ManifestWorks(),
+		informers.kube, informers.addon, informers.cluster, informers.dynamic); err != nil {
 		return fmt.Errorf("start the add-on manager: %w", err)
+	}
+	informers.start(ctx)
+	if err := informers.awaitSync(ctx, cacheTimeout); err != nil {
+		return err
 	}
 	klog.FromContext(ctx).Info("Started the controllers", "addon", manifests.AddonName)
 	<-ctx.Done()

@@ -27,7 +27,7 @@ func (m *measurement) warmUp(ctx context.Context) error {
 	return nil
 }
 
-// changes changes one ConfigMap again and again, each time when the copy has
+// changes writes one ConfigMap again and again, each time when the copy has
 // followed.
 func (m *measurement) changes(ctx context.Context, setting string) error {
 	m.say("change latency, %s", setting)

@@ -3,6 +3,7 @@ package fakeapi
 import (
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/apimachinery/pkg/watch"
@@ -25,13 +27,14 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	request := Request{Verb: verb(r, k), Resource: k.resource, Namespace: k.namespace, Name: k.name}
+	request.Resource += subresource(r.URL.Path)
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return
 	}
 	s.mu.Lock()
 	s.requests = append(s.requests, request)
-	before := s.Before
+	before, after := s.Before, s.After
 	s.mu.Unlock()
 	if before != nil {
 		if failure := before(request); failure != nil {
@@ -44,6 +47,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	answer, failure := s.carryOut(request.Verb, k, body, r)
+	if after != nil && failure == nil {
+		failure = after(request)
+	}
 	if failure != nil {
 		reply(w, int(failure.ErrStatus.Code), &failure.ErrStatus)
 		return
@@ -58,11 +64,19 @@ func parse(path string) (key, bool) {
 	switch {
 	case ok && len(parts) == 2:
 		return key{resource: parts[1], namespace: parts[0]}, true
-	case ok && len(parts) == 3:
+	case ok && (len(parts) == 3 || len(parts) == 4):
 		return key{resource: parts[1], namespace: parts[0], name: parts[2]}, true
 	default:
 		return key{}, false
 	}
+}
+
+// subresource is "/status" for a path that ends in it.
+func subresource(path string) string {
+	if strings.HasSuffix(path, "/status") {
+		return "/status"
+	}
+	return ""
 }
 
 func verb(r *http.Request, k key) string {
@@ -73,6 +87,8 @@ func verb(r *http.Request, k key) string {
 		return "update"
 	case r.Method == http.MethodDelete:
 		return "delete"
+	case r.Method == http.MethodPatch:
+		return "patch"
 	case r.URL.Query().Get("watch") == "true":
 		return "watch"
 	case k.name == "":
@@ -96,6 +112,8 @@ func (s *Server) carryOut(verb string, k key, body []byte, r *http.Request) (any
 		return nil, apierrors.NewNotFound(group, k.name)
 	case verb == "get":
 		return present, nil
+	case verb == "patch":
+		return s.patch(k, present, body)
 	case verb == "update":
 		return s.update(k, present, body)
 	default:
@@ -162,31 +180,30 @@ func (s *Server) decode(body []byte) (Object, *apierrors.StatusError) {
 
 // list answers with the objects under k, as JSON needs them.
 func (s *Server) list(k key, r *http.Request) any {
+	state := snapshot{version: s.version, objects: s.objects}
+	if s.snapshot != nil {
+		state = *s.snapshot
+	}
 	items := []Object{}
-	for _, candidate := range s.sorted() {
-		if s.selects(k, candidate, r) {
-			items = append(items, s.objects[candidate])
+	for _, candidate := range slices.SortedFunc(maps.Keys(state.objects), byName) {
+		if s.selects(k, candidate, state.objects[candidate], r) {
+			items = append(items, state.objects[candidate])
 		}
 	}
 	return map[string]any{
 		"kind": listKinds[k.resource], "apiVersion": apiVersions[k.resource],
-		"metadata": map[string]any{"resourceVersion": strconv.Itoa(s.version)},
+		"metadata": map[string]any{"resourceVersion": strconv.Itoa(state.version)},
 		"items":    items,
 	}
 }
 
-func (s *Server) sorted() []key {
-	keys := make([]key, 0, len(s.objects))
-	for k := range s.objects {
-		keys = append(keys, k)
-	}
-	slices.SortFunc(keys, func(a, b key) int { return strings.Compare(a.name, b.name) })
-	return keys
-}
+func byName(a, b key) int { return strings.Compare(a.name, b.name) }
 
-func (s *Server) selects(k, candidate key, r *http.Request) bool {
+func (s *Server) selects(k, candidate key, object Object, r *http.Request) bool {
 	name, selected := strings.CutPrefix(r.URL.Query().Get("fieldSelector"), "metadata.name=")
-	return candidate.resource == k.resource && candidate.namespace == k.namespace && (!selected || candidate.name == name)
+	selector, err := labels.Parse(r.URL.Query().Get("labelSelector"))
+	return candidate.resource == k.resource && candidate.namespace == k.namespace && (!selected || candidate.name == name) &&
+		err == nil && selector.Matches(labels.Set(object.GetLabels()))
 }
 
 func reply(w http.ResponseWriter, code int, answer any) {

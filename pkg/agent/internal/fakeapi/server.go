@@ -2,6 +2,7 @@ package fakeapi
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
+	addonv1alpha1 "open-cluster-management.io/api/addon/v1alpha1"
 )
 
 // Object is what the server stores.
@@ -27,8 +29,9 @@ type Object interface {
 
 // Request is one request, as the server understood it.
 type Request struct {
-	// Verb is create, update, delete, get, list or watch.
-	Verb      string
+	// Verb is create, update, patch, delete, get, list or watch.
+	Verb string
+	// Resource includes the subresource.
 	Resource  string
 	Namespace string
 	Name      string
@@ -43,6 +46,9 @@ type Server struct {
 	// Before, where set, is called before each request is carried out; what it
 	// returns, where not nil, is the answer.
 	Before func(Request) *apierrors.StatusError
+	// After, where set, is called after each request but a watch that was
+	// carried out; what it returns, where not nil, is the answer all the same.
+	After func(Request) *apierrors.StatusError
 
 	http    *httptest.Server
 	decoder runtime.Decoder
@@ -55,6 +61,29 @@ type Server struct {
 	history  []past
 	// oldest is the resource version before the first event in history.
 	oldest int
+	// snapshot is what lists are answered with while it is set.
+	snapshot *snapshot
+}
+
+// snapshot is the state at a resource version.
+type snapshot struct {
+	version int
+	objects map[key]Object
+}
+
+// Stale makes lists be answered with the state of now from now on, as an API
+// server does that has not heard of later writes; watches from there catch up.
+func (s *Server) Stale() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.snapshot = &snapshot{version: s.version, objects: maps.Clone(s.objects)}
+}
+
+// Fresh ends what Stale began.
+func (s *Server) Fresh() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.snapshot = nil
 }
 
 type key struct{ resource, namespace, name string }
@@ -62,7 +91,7 @@ type key struct{ resource, namespace, name string }
 // New starts a server; Close ends it.
 func New() *Server {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, coordinationv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, coordinationv1.AddToScheme, addonv1alpha1.Install} {
 		if err := add(scheme); err != nil {
 			// The types are constants: this cannot happen.
 			panic(err)

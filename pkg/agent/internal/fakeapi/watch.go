@@ -11,15 +11,21 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
+	addonv1alpha1 "open-cluster-management.io/api/addon/v1alpha1"
 )
 
 var (
 	listKinds = map[string]string{
 		"configmaps": "ConfigMapList", "secrets": "SecretList", "leases": "LeaseList",
+		"events": "EventList", "managedclusteraddons": "ManagedClusterAddOnList",
 	}
-	kinds       = map[string]string{"configmaps": "ConfigMap", "secrets": "Secret", "leases": "Lease"}
+	kinds = map[string]string{
+		"configmaps": "ConfigMap", "secrets": "Secret", "leases": "Lease",
+		"events": "Event", "managedclusteraddons": "ManagedClusterAddOn",
+	}
 	apiVersions = map[string]string{
 		"configmaps": "v1", "secrets": "v1", "leases": "coordination.k8s.io/v1",
+		"events": "v1", "managedclusteraddons": addonv1alpha1.GroupVersion.String(),
 	}
 )
 
@@ -40,12 +46,13 @@ func (w *watcher) end() {
 type past struct {
 	version int
 	key     key
+	object  Object
 	event   metav1.WatchEvent
 }
 
 // send tells every watch of the object. The lock is held.
 func (s *Server) send(k key, event watch.EventType, object Object) {
-	now := past{version: s.version, key: k, event: eventFor(k.resource, event, object)}
+	now := past{version: s.version, key: k, object: object, event: eventFor(k.resource, event, object)}
 	s.history = append(s.history, now)
 	for w := range s.watchers {
 		s.tell(w, now)
@@ -53,7 +60,7 @@ func (s *Server) send(k key, event watch.EventType, object Object) {
 }
 
 func (s *Server) tell(w *watcher, p past) {
-	if !s.selects(w.key, p.key, w.request) {
+	if !s.selects(w.key, p.key, p.object, w.request) {
 		return
 	}
 	select {

@@ -1,0 +1,145 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"open-cluster-management.io/helloworld-addon/manifests"
+)
+
+// Reasons of the condition ConfigMapsSynced.
+const (
+	// ReasonSynced, with status True: every ConfigMap has its copy.
+	ReasonSynced = "Synced"
+	// ReasonSameNamespace, with status True: the copies would be the sources.
+	ReasonSameNamespace = "SameNamespace"
+	// ReasonSyncing, with status False: some are about to be written.
+	ReasonSyncing = "Syncing"
+	// ReasonConflict, with status False: somebody else's ConfigMaps are in the
+	// way.
+	ReasonConflict = "Conflict"
+	// ReasonFailed, with status False: an API server refuses to be read or
+	// written.
+	ReasonFailed = "Failed"
+	// ReasonUninstalling, with status False: the copies are being removed.
+	ReasonUninstalling = "Uninstalling"
+	// ReasonWaiting, with status Unknown: not everything is listed yet.
+	ReasonWaiting = "Waiting"
+)
+
+// The message is bounded: it is for people, and the API server keeps it with
+// the object. 10 names are what one reads; metrics and events have the rest.
+const (
+	maxNames   = 10
+	maxMessage = 1024
+)
+
+// State is what there is to report.
+type State struct {
+	// Uninstalling says that the add-on is being deleted.
+	Uninstalling bool
+	// Trouble says why one of the two sides cannot be read; empty: both can.
+	Trouble string
+	// Listed says that both sides were listed.
+	Listed bool
+	// SameNamespace says that the two sides are one namespace.
+	SameNamespace bool
+	// Wanted ConfigMaps have to be copied, Synced of them are.
+	Wanted, Synced int
+	// Conflicts and Failed are names. FailedReason explains the first failure.
+	Conflicts, Failed []string
+	FailedReason      string
+}
+
+// Condition is the condition for a state, without the time.
+func Condition(state State) metav1.Condition {
+	switch {
+	case state.Uninstalling:
+		return UninstallCondition(
+			"the add-on is being deleted: nothing is copied any more, and its pre-delete hook removes the copies")
+	case state.Trouble != "":
+		return condition(metav1.ConditionFalse, ReasonFailed, state.Trouble)
+	case !state.Listed:
+		return condition(metav1.ConditionUnknown, ReasonWaiting, "the ConfigMaps are not listed yet")
+	case state.SameNamespace:
+		return condition(metav1.ConditionTrue, ReasonSameNamespace,
+			"the cluster's namespace on the hub is the install namespace: nothing is copied")
+	case len(state.Failed) > 0:
+		return condition(metav1.ConditionFalse, ReasonFailed, counts(state))
+	case len(state.Conflicts) > 0:
+		return condition(metav1.ConditionFalse, ReasonConflict, counts(state))
+	case state.Synced < state.Wanted:
+		return condition(metav1.ConditionFalse, ReasonSyncing, counts(state))
+	default:
+		return condition(metav1.ConditionTrue, ReasonSynced, counts(state))
+	}
+}
+
+// UninstallCondition is the condition while the copies are removed.
+func UninstallCondition(message string) metav1.Condition {
+	return condition(metav1.ConditionFalse, ReasonUninstalling, message)
+}
+
+func condition(status metav1.ConditionStatus, reason, message string) metav1.Condition {
+	return metav1.Condition{Type: manifests.ConditionConfigMapsSynced, Status: status, Reason: reason,
+		Message: shorten(message, maxMessage)}
+}
+
+func counts(state State) string {
+	message := fmt.Sprintf("%d of %d ConfigMaps synced", state.Synced, state.Wanted)
+	if len(state.Conflicts) > 0 {
+		message += "; conflict: " + Names(state.Conflicts)
+	}
+	if len(state.Failed) > 0 {
+		message += "; failed: " + Names(state.Failed) + ": " + state.FailedReason
+	}
+	return message
+}
+
+// Names lists names, sorted, and counts those that are too many to list.
+func Names(names []string) string {
+	sorted := slices.Sorted(slices.Values(names))
+	if len(sorted) <= maxNames {
+		return strings.Join(sorted, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(sorted[:maxNames], ", "), len(sorted)-maxNames)
+}
+
+// shorten cuts a message off between two characters.
+func shorten(message string, limit int) string {
+	const more = " …"
+	if len(message) <= limit {
+		return message
+	}
+	return strings.ToValidUTF8(message[:limit-len(more)], "") + more
+}
+
+// Difference is how a condition that is wanted differs from the one that is
+// there.
+type Difference int
+
+const (
+	// Same: nothing has to be written.
+	Same Difference = iota
+	// OtherMessage: status and reason are right.
+	OtherMessage
+	// Other status or reason, or there is no condition.
+	Other
+)
+
+// Compare compares the condition on the hub, nil for none, with the one that is
+// wanted. While the add-on is uninstalled the message belongs to the pre-delete
+// hook, which knows more.
+func Compare(present *metav1.Condition, wanted metav1.Condition) Difference {
+	switch {
+	case present == nil || present.Status != wanted.Status || present.Reason != wanted.Reason:
+		return Other
+	case present.Message == wanted.Message || wanted.Reason == ReasonUninstalling:
+		return Same
+	default:
+		return OtherMessage
+	}
+}

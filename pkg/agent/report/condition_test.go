@@ -1,0 +1,83 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestCondition(t *testing.T) {
+	many := []string{}
+	for i := range 5000 {
+		many = append(many, fmt.Sprintf("n%04d", 4999-i))
+	}
+	long := strings.Repeat("ä", 3000)
+	tests := []struct {
+		name  string
+		state State
+		want  string
+	}{
+		{"nothing is known yet", State{}, "Unknown/Waiting: the ConfigMaps are not listed yet"},
+		{"nothing to copy", State{Listed: true}, "True/Synced: 0 of 0 ConfigMaps synced"},
+		{"all synced", State{Listed: true, Wanted: 12, Synced: 12}, "True/Synced: 12 of 12 ConfigMaps synced"},
+		{"a conflict", State{Listed: true, Wanted: 12, Synced: 11, Conflicts: []string{"settings"}},
+			"False/Conflict: 11 of 12 ConfigMaps synced; conflict: settings"},
+		{"conflicts are sorted", State{Listed: true, Wanted: 2, Conflicts: []string{"b", "a"}},
+			"False/Conflict: 0 of 2 ConfigMaps synced; conflict: a, b"},
+		{"on their way", State{Listed: true, Wanted: 12, Synced: 3}, "False/Syncing: 3 of 12 ConfigMaps synced"},
+		{"a failure weighs more than a conflict", State{Listed: true, Wanted: 3, Synced: 1, Conflicts: []string{"c"}, Failed: []string{"f"}, FailedReason: "forbidden"},
+			"False/Failed: 1 of 3 ConfigMaps synced; conflict: c; failed: f: forbidden"},
+		{"a copy that cannot be removed", State{Listed: true, Wanted: 1, Synced: 1, Failed: []string{"gone"}, FailedReason: "forbidden"},
+			"False/Failed: 1 of 1 ConfigMaps synced; failed: gone: forbidden"},
+		{"too many names", State{Listed: true, Wanted: 5000, Failed: many, FailedReason: "forbidden"},
+			"False/Failed: 0 of 5000 ConfigMaps synced; failed: n0000, n0001, n0002, n0003, n0004, n0005, n0006, n0007, n0008, n0009 and 4990 more: forbidden"},
+		{"a side cannot be read", State{Listed: true, Wanted: 1, Synced: 1, Trouble: "read ConfigMaps on the hub: forbidden"},
+			"False/Failed: read ConfigMaps on the hub: forbidden"},
+		{"a hub that manages itself", State{Listed: true, SameNamespace: true},
+			"True/SameNamespace: the cluster's namespace on the hub is the install namespace: nothing is copied"},
+		{"being deleted, whatever else", State{Uninstalling: true, Listed: true, SameNamespace: true, Trouble: "x"},
+			"False/Uninstalling: the add-on is being deleted: nothing is copied any more, and its pre-delete hook removes the copies"},
+		{"a long reason", State{Trouble: long}, "False/Failed: " + long[:maxMessage-4] + " …"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			c := Condition(test.state)
+			if got := fmt.Sprintf("%s/%s: %s", c.Status, c.Reason, c.Message); got != test.want {
+				t.Errorf("got  %s\nwant %s", got, test.want)
+			}
+			if len(c.Message) > maxMessage || !utf8.ValidString(c.Message) {
+				t.Errorf("%d bytes, valid %t", len(c.Message), utf8.ValidString(c.Message))
+			}
+		})
+	}
+}
+
+func TestCompare(t *testing.T) {
+	synced := Condition(State{Listed: true, Wanted: 1, Synced: 1})
+	more := Condition(State{Listed: true, Wanted: 2, Synced: 2})
+	conflict := Condition(State{Listed: true, Wanted: 1, Conflicts: []string{"a"}})
+	removing := UninstallCondition("removing the copies: 1 of 3 left: a")
+	tests := []struct {
+		name    string
+		present *metav1.Condition
+		wanted  metav1.Condition
+		want    Difference
+	}{
+		{"none yet", nil, synced, Other},
+		{"as it is", &synced, synced, Same},
+		{"another count", &synced, more, OtherMessage},
+		{"another status", &synced, conflict, Other},
+		{"the hook's message is not overwritten by the agent's", &removing, Condition(State{Uninstalling: true}), Same},
+		{"enabled again", &removing, synced, Other},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if got := Compare(test.present, test.wanted); got != test.want {
+				t.Errorf("got %d, want %d", got, test.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,209 @@
+package agent
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	addonv1alpha1 "open-cluster-management.io/api/addon/v1alpha1"
+
+	"open-cluster-management.io/helloworld-addon/pkg/agent/internal/fakeapi"
+)
+
+// pair is a hub and a managed cluster with an agent at work.
+type pair struct {
+	t               *testing.T
+	hub, managed    *fakeapi.Server
+	health, metrics string
+}
+
+func newPair(t *testing.T) *pair {
+	t.Helper()
+	return &pair{t: t, hub: newAPI(t), managed: newAPI(t), health: free(t), metrics: free(t)}
+}
+
+func (p *pair) start() {
+	p.t.Helper()
+	stop, ended := start(p.t, "--cluster-name=cluster1", "--namespace=default",
+		"--kubeconfig="+kubeconfigFile(p.t, p.managed.Config().Host), "--hub-kubeconfig="+kubeconfigFile(p.t, p.hub.Config().Host),
+		"--health-bind-address="+p.health, "--metrics-bind-address="+p.metrics)
+	p.t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			p.t.Errorf("run: %v", err)
+		}
+	})
+}
+
+func (p *pair) source(name string) {
+	p.hub.Put("configmaps", &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "cluster1"}})
+}
+
+func (p *pair) copied(name string) bool { return p.managed.Get("configmaps", "default", name) != nil }
+
+// condition is "status/reason: message", empty where there is none.
+func (p *pair) condition() string {
+	addOn, ok := p.hub.Get("managedclusteraddons", "cluster1", "helloworld").(*addonv1alpha1.ManagedClusterAddOn)
+	if !ok {
+		return ""
+	}
+	c := meta.FindStatusCondition(addOn.Status.Conditions, "ConfigMapsSynced")
+	if c == nil {
+		return ""
+	}
+	return string(c.Status) + "/" + c.Reason + ": " + c.Message
+}
+
+func (p *pair) reports(want string) {
+	p.t.Helper()
+	eventually(p.t, want, func() bool { return p.condition() == want })
+}
+
+func TestReports(t *testing.T) {
+	p := newPair(t)
+	p.hub.Put("managedclusteraddons", enabled())
+	p.managed.Put("configmaps", &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "settings", Namespace: "default"}})
+	p.source("a")
+	p.source("settings")
+	p.start()
+	p.reports("False/Conflict: 1 of 2 ConfigMaps synced; conflict: settings")
+	eventually(t, "the event", func() bool {
+		for _, r := range p.hub.Requests() {
+			if r.String() == "create events cluster1" {
+				return true
+			}
+		}
+		return false
+	})
+	code, body := get("http://" + p.metrics + "/metrics")
+	for _, want := range []string{
+		`helloworld_agent_configmaps{state="conflict"} 1`, `helloworld_agent_configmaps{state="synced"} 1`,
+		`helloworld_agent_configmaps{state="pending"} 0`, `helloworld_agent_configmaps{state="failed"} 0`,
+		`helloworld_agent_writes_total{kind="create",result="success"} 1`, `helloworld_agent_sync_duration_seconds_count 1`,
+		`helloworld_agent_last_success_timestamp_seconds `, `workqueue_depth{name="mirror"} 0`,
+	} {
+		if code != http.StatusOK || !strings.Contains(body, want) {
+			t.Errorf("metrics have no %s", want)
+		}
+	}
+	p.managed.Remove("configmaps", "default", "settings")
+	p.reports("True/Synced: 2 of 2 ConfigMaps synced")
+	if code, body := get("http://" + p.health + "/readyz"); code != http.StatusOK {
+		t.Errorf("not ready: %s", body)
+	}
+}
+
+// TestWritesNothingBeforeItHasReported: see uninstall.Gate.
+func TestWritesNothingBeforeItHasReported(t *testing.T) {
+	p := newPair(t)
+	p.hub.Put("managedclusteraddons", enabled())
+	p.source("a")
+	var refuse = make(chan struct{})
+	p.hub.Before = func(r fakeapi.Request) *apierrors.StatusError {
+		select {
+		case <-refuse:
+			return nil
+		default:
+		}
+		if r.Verb == "patch" {
+			return apierrors.NewForbidden(schema.GroupResource{Resource: r.Resource}, r.Name, nil)
+		}
+		return nil
+	}
+	p.start()
+	eventually(t, "says so", func() bool {
+		_, body := get("http://" + p.health + "/readyz")
+		return strings.Contains(body, "[-] mirror: waiting for the first report to the hub")
+	})
+	if p.copied("a") {
+		t.Error("copied before the report")
+	}
+	close(refuse)
+	eventually(t, "copied", func() bool { return p.copied("a") })
+	p.reports("True/Synced: 1 of 1 ConfigMaps synced")
+}
+
+func TestNotEnabled(t *testing.T) {
+	p := newPair(t)
+	p.source("a")
+	p.start()
+	eventually(t, "says so", func() bool {
+		_, body := get("http://" + p.health + "/readyz")
+		return strings.Contains(body, "[-] mirror: the add-on is not enabled")
+	})
+	if p.copied("a") || p.managed.Get("leases", "default", "helloworld") != nil {
+		t.Error("copied, or renewed the lease, without an add-on")
+	}
+	p.hub.Put("managedclusteraddons", enabled())
+	eventually(t, "copied", func() bool { return p.copied("a") })
+}
+
+// TestStopsWhenTheAddOnIsDeleted: and does not fight whoever removes the copies.
+func TestStopsWhenTheAddOnIsDeleted(t *testing.T) {
+	p := newPair(t)
+	addOn := enabled()
+	addOn.Finalizers = []string{"addon.open-cluster-management.io/addon-pre-delete"}
+	p.hub.Put("managedclusteraddons", addOn)
+	p.source("a")
+	p.start()
+	eventually(t, "copied", func() bool { return p.copied("a") })
+	p.hub.Remove("managedclusteraddons", "cluster1", "helloworld")
+	p.reports("False/Uninstalling: the add-on is being deleted: nothing is copied any more, and its pre-delete hook removes the copies")
+	p.managed.Remove("configmaps", "default", "a")
+	p.source("late")
+	p.stopped("after the add-on was deleted", "a", "late")
+	if code, body := get("http://" + p.health + "/readyz"); code != http.StatusOK {
+		t.Errorf("not ready while it is uninstalled: %s", body)
+	}
+}
+
+// TestStopsAtTheMarker: an agent whose view of the hub lags, so that the add-on
+// looks enabled, stops when the hook says so, and does not start again.
+func TestStopsAtTheMarker(t *testing.T) {
+	const marker = "helloworld-agent-uninstall"
+	p := newPair(t)
+	p.hub.Put("managedclusteraddons", enabled())
+	p.source("a")
+	p.start()
+	eventually(t, "copied", func() bool { return p.copied("a") })
+	uid := string(p.hub.Get("managedclusteraddons", "cluster1", "helloworld").GetUID())
+	mark := func(uid string) {
+		p.managed.Put("configmaps", &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: marker, Namespace: "default",
+			Labels: map[string]string{"helloworld.open-cluster-management.io/uninstall": uid}}})
+	}
+	mark("of-an-add-on-before")
+	p.source("b")
+	eventually(t, "a marker that is not this add-on's is ignored", func() bool { return p.copied("b") })
+	mark(uid)
+	eventually(t, "answered", func() bool {
+		return p.managed.Get("configmaps", "default", marker).GetAnnotations()["helloworld.open-cluster-management.io/stopped"] == uid
+	})
+	p.managed.Remove("configmaps", "default", "a")
+	p.managed.Remove("configmaps", "default", marker)
+	p.source("late")
+	p.stopped("after the marker", "a", "late")
+}
+
+// stopped checks that these names are not copied: they were given to the mirror
+// before a change of the add-on that it has seen and reported.
+func (p *pair) stopped(when string, names ...string) {
+	p.t.Helper()
+	eventually(p.t, "the queue is empty", func() bool {
+		_, body := get("http://" + p.metrics + "/metrics")
+		return strings.Contains(body, `workqueue_depth{name="mirror"} 0`) && strings.Contains(body, `workqueue_unfinished_work_seconds{name="mirror"} 0`)
+	})
+	addOn := p.hub.Get("managedclusteraddons", "cluster1", "helloworld").(*addonv1alpha1.ManagedClusterAddOn)
+	addOn.Status.Conditions = nil
+	p.hub.Put("managedclusteraddons", addOn)
+	eventually(p.t, "reported anew", func() bool { return strings.HasPrefix(p.condition(), "False/Uninstalling: ") })
+	for _, name := range names {
+		if p.copied(name) {
+			p.t.Errorf("%s was copied %s", name, when)
+		}
+	}
+}

@@ -1,0 +1,108 @@
+package uninstall
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"open-cluster-management.io/helloworld-addon/manifests"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/mirror"
+)
+
+// Copy is a copy that has to go.
+type Copy struct {
+	Name            string
+	UID             types.UID
+	ResourceVersion string
+	// Deleting says that it is being deleted already.
+	Deleting   bool
+	Finalizers []string
+}
+
+// Owned are those of the ConfigMaps that the mirror of this scope owns.
+func Owned(scope mirror.Scope, configMaps []corev1.ConfigMap) []Copy {
+	var copies []Copy
+	for i := range configMaps {
+		cm := &configMaps[i]
+		if mirror.Excluded(cm.Name) || !scope.NewCopy(cm).Owned {
+			continue
+		}
+		copies = append(copies, Copy{Name: cm.Name, UID: cm.UID, ResourceVersion: cm.ResourceVersion,
+			Deleting: cm.DeletionTimestamp != nil, Finalizers: cm.Finalizers})
+	}
+	return copies
+}
+
+// Marker is the uninstall marker to write, given the present one, nil for none.
+// It returns nil where the present one is right.
+func Marker(present *corev1.ConfigMap, config Config) (*corev1.ConfigMap, error) {
+	wanted := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Name: manifests.UninstallMarker, Namespace: config.Scope.InstallNamespace,
+		Labels: map[string]string{manifests.UninstallLabel: string(config.AddOn)},
+	}}
+	if config.Job != nil {
+		wanted.OwnerReferences = []metav1.OwnerReference{*config.Job}
+	}
+	if present == nil {
+		return wanted, nil
+	}
+	uid, ours := present.Labels[manifests.UninstallLabel]
+	switch {
+	case !ours:
+		return nil, fmt.Errorf("ConfigMap %s is in the way, which is not the add-on's: delete it", present.Name)
+	case present.DeletionTimestamp != nil:
+		return nil, fmt.Errorf("ConfigMap %s of an earlier uninstall is still being deleted", present.Name)
+	case uid == string(config.AddOn) && slices.EqualFunc(present.OwnerReferences, wanted.OwnerReferences,
+		func(a, b metav1.OwnerReference) bool { return a.UID == b.UID }):
+		return nil, nil
+	}
+	wanted.UID, wanted.ResourceVersion = present.UID, present.ResourceVersion
+	return wanted, nil
+}
+
+// Answered says whether an agent has answered to the marker of this add-on.
+func Answered(marker *corev1.ConfigMap, addOn types.UID) bool {
+	return marker.Labels[manifests.UninstallLabel] == string(addOn) &&
+		marker.Annotations[manifests.StoppedAnnotation] == string(addOn)
+}
+
+// Remaining is the error for copies that are still there.
+type Remaining struct {
+	Copies []Copy
+	// Most is how many there were.
+	Most int
+	// Cause is why, nil where each delete was accepted.
+	Cause error
+}
+
+// maxNames is how many names the error lists.
+const maxNames = 10
+
+func (r *Remaining) Error() string {
+	var names []string
+	for _, c := range r.Copies {
+		name := c.Name
+		if c.Deleting && len(c.Finalizers) > 0 {
+			name += fmt.Sprintf(" (held by finalizers %s)", strings.Join(c.Finalizers, ", "))
+		}
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	message := fmt.Sprintf("removing the copies: %d of %d left: ", len(names), r.Most)
+	if len(names) > maxNames {
+		message += fmt.Sprintf("%s and %d more", strings.Join(names[:maxNames], ", "), len(names)-maxNames)
+	} else {
+		message += strings.Join(names, ", ")
+	}
+	if r.Cause != nil {
+		first, _, _ := strings.Cut(r.Cause.Error(), "\n")
+		message += ": " + first
+	}
+	return message
+}
+
+func (r *Remaining) Unwrap() error { return r.Cause }

@@ -1,0 +1,265 @@
+package uninstall
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"open-cluster-management.io/helloworld-addon/manifests"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/mirror"
+)
+
+const (
+	// answerTimeout is how long an agent may take to answer on the marker. One
+	// that runs and can read the namespace takes milliseconds.
+	answerTimeout = 15 * time.Second
+	// answerPeriod is how often the answer is looked for.
+	answerPeriod = 200 * time.Millisecond
+	// stablePeriod is how long no copy may be there where no agent answered.
+	stablePeriod = 10 * time.Second
+	// A pass that leaves something is followed by the next one after
+	// retryBase, then after twice that, and so on up to retryMax, without end.
+	retryBase = time.Second
+	retryMax  = 30 * time.Second
+	// requestTimeout bounds one request.
+	requestTimeout = 30 * time.Second
+	// pageSize is how many ConfigMaps, of up to 1 MiB each, are in memory.
+	pageSize = 50
+)
+
+// Client reads, marks and deletes the ConfigMaps of the install namespace.
+type Client interface {
+	Get(ctx context.Context, name string, options metav1.GetOptions) (*corev1.ConfigMap, error)
+	List(ctx context.Context, options metav1.ListOptions) (*corev1.ConfigMapList, error)
+	Create(ctx context.Context, object *corev1.ConfigMap, options metav1.CreateOptions) (*corev1.ConfigMap, error)
+	Update(ctx context.Context, object *corev1.ConfigMap, options metav1.UpdateOptions) (*corev1.ConfigMap, error)
+	Delete(ctx context.Context, name string, options metav1.DeleteOptions) error
+}
+
+// Config is what a Hook works with.
+type Config struct {
+	Scope mirror.Scope
+	// AddOn is the UID of the ManagedClusterAddOn that is being deleted.
+	AddOn types.UID
+	// Job is the Job that runs the hook, which the marker goes with; nil where
+	// it is run by hand, and the marker stays.
+	Job    *metav1.OwnerReference
+	Client Client
+	// Report is told what is left, when it changes.
+	Report func(ctx context.Context, message string)
+	Clock  clock.WithTicker
+}
+
+// Hook removes the copies.
+type Hook struct {
+	config Config
+	// answered says that an agent has stopped.
+	answered bool
+	// most is the greatest number of copies that there were.
+	most int
+	told string
+}
+
+// New makes a Hook that does nothing until it is run.
+func New(config Config) *Hook {
+	return &Hook{config: config}
+}
+
+// Run removes the copies and returns nil when a fresh list shows none. It tries
+// without end: the only error is that ctx ended before.
+func (h *Hook) Run(ctx context.Context) error {
+	logger := klog.FromContext(ctx)
+	if err := h.stopAgent(ctx); err != nil {
+		return err
+	}
+	wait := retryBase
+	for {
+		left, err := h.pass(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return fmt.Errorf("remove the copies: %w", context.Cause(ctx))
+		case err == nil && left == 0:
+			if done, err := h.stable(ctx); err != nil || done {
+				return err
+			}
+			continue
+		case err != nil:
+			logger.Error(err, "Not all copies are removed, trying again", "left", left, "wait", wait)
+			h.tell(ctx, err)
+		}
+		if err := h.sleep(ctx, wait); err != nil {
+			return err
+		}
+		wait = min(2*wait, retryMax)
+	}
+}
+
+// stopAgent marks the namespace and waits until an agent has answered, or the
+// time for that is over.
+func (h *Hook) stopAgent(ctx context.Context) error {
+	logger := klog.FromContext(ctx)
+	for wait := retryBase; ; wait = min(2*wait, retryMax) {
+		err := h.mark(ctx)
+		if err == nil {
+			break
+		}
+		logger.Error(err, "Cannot tell the agent to stop, trying again", "wait", wait)
+		h.tell(ctx, err)
+		if err := h.sleep(ctx, wait); err != nil {
+			return err
+		}
+	}
+	start := h.config.Clock.Now()
+	for h.config.Clock.Since(start) < answerTimeout {
+		if h.readAnswer(ctx) {
+			logger.Info("The agent has stopped")
+			return nil
+		}
+		if err := h.sleep(ctx, answerPeriod); err != nil {
+			return err
+		}
+	}
+	logger.Info("No agent has answered: none runs, or it cannot read the namespace", "waited", answerTimeout)
+	return nil
+}
+
+// mark brings the marker about. In a namespace that is being deleted there is
+// none, and no agent can create a copy.
+func (h *Hook) mark(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	present, err := h.config.Client.Get(ctx, manifests.UninstallMarker, metav1.GetOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("get ConfigMap %s: %w", manifests.UninstallMarker, err)
+	}
+	if apierrors.IsNotFound(err) {
+		present = nil
+	}
+	wanted, err := Marker(present, h.config)
+	switch {
+	case err != nil || wanted == nil:
+		return err
+	case present == nil:
+		_, err = h.config.Client.Create(ctx, wanted, metav1.CreateOptions{FieldManager: manifests.AgentName})
+	default:
+		_, err = h.config.Client.Update(ctx, wanted, metav1.UpdateOptions{FieldManager: manifests.AgentName})
+	}
+	if err != nil && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		return fmt.Errorf("write ConfigMap %s: %w", manifests.UninstallMarker, err)
+	}
+	return nil
+}
+
+// readAnswer says whether an agent has stopped.
+func (h *Hook) readAnswer(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	marker, err := h.config.Client.Get(ctx, manifests.UninstallMarker, metav1.GetOptions{})
+	h.answered = err == nil && Answered(marker, h.config.AddOn)
+	return h.answered
+}
+
+// pass deletes the copies that there are, and returns how many are left by a
+// list that is made afterwards; the error says why.
+func (h *Hook) pass(ctx context.Context) (left int, err error) {
+	copies, err := h.list(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if len(copies) == 0 {
+		return 0, nil
+	}
+	h.most = max(h.most, len(copies))
+	var errs []error
+	for i := range copies {
+		if err := h.remove(ctx, copies[i]); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if copies, err = h.list(ctx); err != nil {
+		return 0, err
+	}
+	if len(copies) == 0 {
+		return 0, nil
+	}
+	return len(copies), &Remaining{Copies: copies, Most: h.most, Cause: errors.Join(errs...)}
+}
+
+// remove deletes the very object that was listed.
+func (h *Hook) remove(ctx context.Context, found Copy) error {
+	if found.Deleting {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	err := h.config.Client.Delete(ctx, found.Name, metav1.DeleteOptions{
+		Preconditions: &metav1.Preconditions{UID: &found.UID, ResourceVersion: &found.ResourceVersion}})
+	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		// Gone, or changed: the next list says.
+		return nil
+	}
+	return fmt.Errorf("delete ConfigMap %s: %w", found.Name, err)
+}
+
+// stable says whether the copies stay away. An agent that has answered writes
+// no more; where none has, time has to tell.
+func (h *Hook) stable(ctx context.Context) (bool, error) {
+	if h.answered || h.readAnswer(ctx) {
+		// What was on its way when the agent answered has arrived since.
+		copies, err := h.list(ctx)
+		return err == nil && len(copies) == 0, nil
+	}
+	if err := h.sleep(ctx, stablePeriod); err != nil {
+		return false, err
+	}
+	copies, err := h.list(ctx)
+	return err == nil && len(copies) == 0, nil
+}
+
+// list reads the copies from the API server, from no cache.
+func (h *Hook) list(ctx context.Context) ([]Copy, error) {
+	var copies []Copy
+	options := metav1.ListOptions{Limit: pageSize,
+		LabelSelector: manifests.ManagedByLabel + "=" + manifests.ManagedByAgent}
+	for {
+		page, err := h.listPage(ctx, options)
+		if err != nil {
+			return nil, fmt.Errorf("list the copies: %w", err)
+		}
+		copies = append(copies, Owned(h.config.Scope, page.Items)...)
+		if options.Continue = page.Continue; options.Continue == "" {
+			return copies, nil
+		}
+	}
+}
+
+func (h *Hook) listPage(ctx context.Context, options metav1.ListOptions) (*corev1.ConfigMapList, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	return h.config.Client.List(ctx, options)
+}
+
+// tell reports when there is something new.
+func (h *Hook) tell(ctx context.Context, err error) {
+	if message := err.Error(); message != h.told {
+		h.told = message
+		h.config.Report(ctx, message)
+	}
+}
+
+func (h *Hook) sleep(ctx context.Context, wait time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return fmt.Errorf("remove the copies: %w", context.Cause(ctx))
+	case <-h.config.Clock.After(wait):
+		return nil
+	}
+}

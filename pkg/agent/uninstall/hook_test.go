@@ -1,0 +1,267 @@
+package uninstall
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"open-cluster-management.io/helloworld-addon/pkg/agent/internal/fakeapi"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/kubeclient"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/mirror"
+)
+
+const (
+	namespace = "copies"
+	marker    = "helloworld-agent-uninstall"
+)
+
+// cluster is a managed cluster on which a hook runs in fast time: whatever it
+// waits for, the clock jumps.
+type cluster struct {
+	t     *testing.T
+	api   *fakeapi.Server
+	clock *clocktesting.FakeClock
+	said  chan string
+	ended chan error
+}
+
+func newCluster(t *testing.T) *cluster {
+	t.Helper()
+	c := &cluster{t: t, api: fakeapi.New(), clock: clocktesting.NewFakeClock(time.Unix(0, 0)),
+		said: make(chan string, 1000), ended: make(chan error, 1)}
+	c.api.Start()
+	t.Cleanup(c.api.Close)
+	return c
+}
+
+func (c *cluster) put(name string, labels, annotations map[string]string, finalizers ...string) {
+	c.api.Put("configmaps", &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace,
+		Labels: labels, Annotations: annotations, Finalizers: finalizers}})
+}
+
+func (c *cluster) putCopy(name string, finalizers ...string) {
+	c.put(name, map[string]string{"app.kubernetes.io/managed-by": "helloworld-agent"},
+		map[string]string{"helloworld.open-cluster-management.io/source": "cluster1/" + name}, finalizers...)
+}
+
+func (c *cluster) start(ctx context.Context) {
+	c.t.Helper()
+	client, err := kubeclient.New(c.api.Config())
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	hook := New(Config{
+		Scope: mirror.Scope{HubNamespace: "cluster1", InstallNamespace: namespace}, AddOn: "uid-1",
+		Job:    &metav1.OwnerReference{APIVersion: "batch/v1", Kind: "Job", Name: "job", UID: "job-uid"},
+		Client: client.ConfigMaps(namespace), Clock: c.clock,
+		Report: func(_ context.Context, message string) { c.said <- message },
+	})
+	go func() { c.ended <- hook.Run(ctx) }()
+}
+
+// until lets time pass until the condition holds.
+func (c *cluster) until(what string, condition func() bool) {
+	c.t.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	for !condition() {
+		if time.Now().After(deadline) {
+			c.t.Fatalf("%s: not within 20 s", what)
+		}
+		if c.clock.HasWaiters() {
+			c.clock.Step(2 * time.Second)
+		}
+		time.Sleep(20 * time.Microsecond)
+	}
+}
+
+func (c *cluster) untilEnded() {
+	c.t.Helper()
+	c.until("ended", func() bool { return len(c.ended) > 0 })
+	if err := <-c.ended; err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c *cluster) names() []string {
+	var names []string
+	for _, name := range []string{"a", "b", "foreign", "label-only", "of-another", marker, "kube-root-ca.crt"} {
+		if c.api.Get("configmaps", namespace, name) != nil {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// answer is what an agent does on the marker.
+func (c *cluster) answer() {
+	cm := c.api.Get("configmaps", namespace, marker).(*corev1.ConfigMap)
+	cm.Annotations = map[string]string{"helloworld.open-cluster-management.io/stopped": cm.Labels["helloworld.open-cluster-management.io/uninstall"]}
+	c.api.Put("configmaps", cm)
+}
+
+func (c *cluster) marked() bool { return c.api.Get("configmaps", namespace, marker) != nil }
+
+func TestHookRemovesExactlyTheCopies(t *testing.T) {
+	c := newCluster(t)
+	c.putCopy("a")
+	c.putCopy("b")
+	c.put("foreign", nil, nil)
+	c.put("label-only", map[string]string{"app.kubernetes.io/managed-by": "helloworld-agent"}, nil)
+	c.put("of-another", map[string]string{"app.kubernetes.io/managed-by": "helloworld-agent"},
+		map[string]string{"helloworld.open-cluster-management.io/source": "cluster10/of-another"})
+	c.putCopy("kube-root-ca.crt")
+	c.start(t.Context())
+	c.until("marked", c.marked)
+	c.answer()
+	c.untilEnded()
+	if diff := cmp.Diff([]string{"foreign", "label-only", "of-another", marker, "kube-root-ca.crt"}, c.names()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if owner := c.api.Get("configmaps", namespace, marker).GetOwnerReferences(); len(owner) != 1 || owner[0].UID != "job-uid" {
+		t.Errorf("the marker does not go with the Job: %v", owner)
+	}
+}
+
+// TestHookWaitsForTheAgent: no copy is deleted before the agent has stopped, or
+// it would fight; without an agent it takes a while, but it ends.
+func TestHookWaitsForTheAgent(t *testing.T) {
+	c := newCluster(t)
+	c.putCopy("a")
+	c.start(t.Context())
+	c.until("marked", c.marked)
+	start := c.clock.Now()
+	c.until("10 s later", func() bool { return c.clock.Since(start) >= 10*time.Second })
+	if diff := cmp.Diff([]string{"a", marker}, c.names()); diff != "" {
+		t.Errorf("deleted without an answer (-want +got):\n%s", diff)
+	}
+	c.untilEnded()
+	if diff := cmp.Diff([]string{marker}, c.names()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestHookSeesACopyThatComesBack: an agent that has not answered may still
+// write; the hook does not end on the first look.
+func TestHookSeesACopyThatComesBack(t *testing.T) {
+	c := newCluster(t)
+	c.putCopy("a")
+	var back atomic.Bool
+	c.api.Before = func(r fakeapi.Request) *apierrors.StatusError {
+		if r.Verb == "list" && c.api.Get("configmaps", namespace, "a") == nil && back.CompareAndSwap(false, true) {
+			defer c.putCopy("b")
+		}
+		return nil
+	}
+	c.start(t.Context())
+	c.untilEnded()
+	if !back.Load() {
+		t.Fatal("nothing came back")
+	}
+	if diff := cmp.Diff([]string{marker}, c.names()); diff != "" {
+		t.Errorf("it ended with copies there (-want +got):\n%s", diff)
+	}
+}
+
+func TestHookNeverGivesUp(t *testing.T) {
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "a", errors.New("no"))
+	for _, verb := range []string{"get", "create", "list", "delete"} {
+		t.Run(verb, func(t *testing.T) {
+			c := newCluster(t)
+			c.putCopy("a")
+			var refuse atomic.Bool
+			refuse.Store(true)
+			c.api.Before = func(r fakeapi.Request) *apierrors.StatusError {
+				if refuse.Load() && r.Verb == verb {
+					return forbidden
+				}
+				return nil
+			}
+			c.start(t.Context())
+			start := c.clock.Now()
+			c.until("ten minutes later", func() bool { return c.clock.Since(start) > 10*time.Minute })
+			if len(c.ended) > 0 || c.api.Get("configmaps", namespace, "a") == nil {
+				t.Fatal("it ended, or deleted what it must not")
+			}
+			if said := <-c.said; !strings.Contains(said, "forbidden") {
+				t.Errorf("it says %q", said)
+			}
+			if requests := len(c.api.Requests()); requests > 400 {
+				t.Errorf("%d requests in 10 minutes", requests)
+			}
+			refuse.Store(false)
+			c.untilEnded()
+		})
+	}
+}
+
+func TestHookTellsOfFinalizers(t *testing.T) {
+	c := newCluster(t)
+	c.putCopy("a", "example.com/hold")
+	c.putCopy("b")
+	c.start(t.Context())
+	c.until("said", func() bool { return len(c.said) > 0 })
+	if diff := cmp.Diff("removing the copies: 1 of 2 left: a (held by finalizers example.com/hold)", <-c.said); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	start := c.clock.Now()
+	c.until("ten minutes later", func() bool { return c.clock.Since(start) > 10*time.Minute })
+	if len(c.ended) > 0 || len(c.said) > 0 {
+		t.Errorf("it ended, or says the same again")
+	}
+	cm := c.api.Get("configmaps", namespace, "a").(*corev1.ConfigMap)
+	cm.Finalizers = nil
+	c.api.Put("configmaps", cm)
+	c.api.Remove("configmaps", namespace, "a")
+	c.untilEnded()
+}
+
+func TestHookIsNoSuccessWhenItIsEnded(t *testing.T) {
+	c := newCluster(t)
+	c.putCopy("a")
+	ctx, cancel := context.WithCancel(t.Context())
+	c.start(ctx)
+	c.until("marked", c.marked)
+	cancel()
+	if err := <-c.ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want an error", err)
+	}
+}
+
+func TestHookTakesNobodysMarker(t *testing.T) {
+	c := newCluster(t)
+	c.putCopy("a")
+	c.put(marker, map[string]string{"theirs": "yes"}, nil)
+	c.start(t.Context())
+	if said := func() string {
+		c.until("said", func() bool { return len(c.said) > 0 })
+		return <-c.said
+	}(); !strings.Contains(said, "is in the way") {
+		t.Errorf("it says %q", said)
+	}
+	c.api.Remove("configmaps", namespace, marker)
+	c.untilEnded()
+}
+
+func TestHookFollowsAnEarlierOne(t *testing.T) {
+	c := newCluster(t)
+	c.put(marker, map[string]string{"helloworld.open-cluster-management.io/uninstall": "before"},
+		map[string]string{"helloworld.open-cluster-management.io/stopped": "before"})
+	c.start(t.Context())
+	c.until("marked anew", func() bool {
+		return c.api.Get("configmaps", namespace, marker).GetLabels()["helloworld.open-cluster-management.io/uninstall"] == "uid-1"
+	})
+	if len(c.api.Get("configmaps", namespace, marker).GetAnnotations()) > 0 {
+		t.Error("the answer to the earlier one counts for this one")
+	}
+	c.untilEnded()
+}

@@ -1,0 +1,150 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/rest"
+	"k8s.io/component-base/version"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"open-cluster-management.io/helloworld-addon/manifests"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/hubclient"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/kubeclient"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/mirror"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/report"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/uninstall"
+)
+
+// tellTimeout bounds telling the hub.
+const tellTimeout = 30 * time.Second
+
+// uninstallOptions are the flags of the uninstall command.
+type uninstallOptions struct {
+	*Options
+	addOnUID        string
+	jobName, jobUID string
+}
+
+func newUninstallCommand() *cobra.Command {
+	options := &uninstallOptions{Options: NewOptions()}
+	command := &cobra.Command{
+		Use:   manifests.UninstallCommand,
+		Short: "Removes the copies when the add-on is deleted, as its pre-delete hook",
+		Long: "Makes the agent stop, removes the copies that it made in the install namespace, and\n" +
+			"ends when none is left. It tries without end.",
+		Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			return options.run(command.Context())
+		},
+	}
+	flags := command.Flags()
+	options.addCommonFlags(flags)
+	flags.StringVar(&options.addOnUID, manifests.FlagAddOnUID, "",
+		"UID of the ManagedClusterAddOn that is being deleted. Required.")
+	flags.StringVar(&options.jobName, manifests.FlagJobName, "",
+		"Name of the Job that runs this: the ConfigMap that makes the agent stop goes with it.")
+	flags.StringVar(&options.jobUID, manifests.FlagJobUID, "", "UID of that Job.")
+	return command
+}
+
+func (o *uninstallOptions) validate() error {
+	var p problems
+	o.validateNames(&p)
+	p.name(manifests.FlagAddOnUID, o.addOnUID, "the UID of the ManagedClusterAddOn", validation.IsValidLabelValue)
+	if (o.jobName == "") != (o.jobUID == "") {
+		p.add(manifests.FlagJobName, o.jobName, "it goes with --%s: give both or none", manifests.FlagJobUID)
+	}
+	return p.err()
+}
+
+func (o *uninstallOptions) run(ctx context.Context) error {
+	if err := o.validate(); err != nil {
+		return err
+	}
+	info := version.Get()
+	klog.FromContext(ctx).Info("Removing the copies", "version", info.GitVersion, "commit", info.GitCommit,
+		"clusterName", o.ClusterName, "namespace", o.Namespace, "addOnUID", o.addOnUID)
+	a := &agent{options: o.Options, clock: clock.RealClock{}}
+	config, err := a.managedConfig()
+	if err != nil {
+		return err
+	}
+	if a.managed, err = kubeclient.New(config); err != nil {
+		return fmt.Errorf("connect to the managed cluster: %w", err)
+	}
+	err = uninstall.New(uninstall.Config{
+		Scope:  mirror.Scope{HubNamespace: o.ClusterName, InstallNamespace: o.Namespace},
+		AddOn:  types.UID(o.addOnUID),
+		Job:    o.job(),
+		Client: a.managed.ConfigMaps(o.Namespace),
+		Report: func(ctx context.Context, message string) {
+			if err := o.tellHub(ctx, a, message); err != nil {
+				klog.FromContext(ctx).Info("Cannot tell the hub what is left", "reason", err.Error())
+			}
+		},
+		Clock: a.clock,
+	}).Run(ctx)
+	if err == nil {
+		klog.FromContext(ctx).Info("No copy is left")
+	}
+	return err
+}
+
+func (o *uninstallOptions) job() *metav1.OwnerReference {
+	if o.jobUID == "" {
+		return nil
+	}
+	return &metav1.OwnerReference{APIVersion: "batch/v1", Kind: "Job", Name: o.jobName, UID: types.UID(o.jobUID)}
+}
+
+// tellHub puts the message into the add-on's condition, with the agent's own
+// credentials, as far as there are any.
+func (o *uninstallOptions) tellHub(ctx context.Context, a *agent, message string) error {
+	ctx, cancel := context.WithTimeout(ctx, tellTimeout)
+	defer cancel()
+	config, done, err := o.hubConfig(ctx, a)
+	if err != nil {
+		return err
+	}
+	defer done()
+	hub, err := kubeclient.New(config)
+	if err != nil {
+		return fmt.Errorf("connect to the hub: %w", err)
+	}
+	addOns := hub.AddOns(o.ClusterName)
+	original, err := addOns.Get(ctx, manifests.AddonName, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("get ManagedClusterAddOn: %w", err)
+	}
+	if string(original.UID) != o.addOnUID {
+		return fmt.Errorf("the ManagedClusterAddOn on the hub is another one by now, with UID %s", original.UID)
+	}
+	return report.Write(ctx, addOns, report.NewAddOn(original), report.UninstallCondition(message), a.clock.Now())
+}
+
+// hubConfig is how to reach the hub; done has to be called in the end.
+func (o *uninstallOptions) hubConfig(ctx context.Context, a *agent) (config *rest.Config, done func(), err error) {
+	secret, err := a.managed.Secrets(o.Namespace).Get(ctx, o.HubKubeconfigSecret, metav1.GetOptions{})
+	if err != nil {
+		return nil, nil, fmt.Errorf("get secret %s: %w", o.HubKubeconfigSecret, err)
+	}
+	credentials, err := hubclient.Load(secret.Data,
+		hubclient.Identity{ClusterName: o.ClusterName, AddonName: manifests.AddonName}, a.clock.Now())
+	if err != nil {
+		return nil, nil, fmt.Errorf("secret %s: %w", o.HubKubeconfigSecret, err)
+	}
+	base := &rest.Config{}
+	a.limit(base)
+	connection, err := hubclient.Open(credentials, base)
+	if err != nil {
+		return nil, nil, fmt.Errorf("connect to the hub: %w", err)
+	}
+	return connection.Config(), connection.Close, nil
+}

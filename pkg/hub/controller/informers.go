@@ -1,0 +1,176 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	kubeinformers "k8s.io/client-go/informers"
+	certificateinformers "k8s.io/client-go/informers/certificates/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	addonv1beta1 "open-cluster-management.io/api/addon/v1beta1"
+	addonclient "open-cluster-management.io/api/client/addon/clientset/versioned"
+	addoninformers "open-cluster-management.io/api/client/addon/informers/externalversions"
+	addoninformersv1beta1 "open-cluster-management.io/api/client/addon/informers/externalversions/addon/v1beta1"
+	clusterclient "open-cluster-management.io/api/client/cluster/clientset/versioned"
+	clusterinformers "open-cluster-management.io/api/client/cluster/informers/externalversions"
+	clusterinformersv1 "open-cluster-management.io/api/client/cluster/informers/externalversions/cluster/v1"
+	workclient "open-cluster-management.io/api/client/work/clientset/versioned"
+	workinformers "open-cluster-management.io/api/client/work/informers/externalversions"
+	workinformersv1 "open-cluster-management.io/api/client/work/informers/externalversions/work/v1"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	workv1 "open-cluster-management.io/api/work/v1"
+
+	"open-cluster-management.io/addon-framework/pkg/index"
+
+	"open-cluster-management.io/helloworld-addon/manifests"
+)
+
+const (
+	// resyncPeriod is the framework's own.
+	resyncPeriod = 10 * time.Minute
+
+	// cacheTimeout is how long the first read of all objects may take. The
+	// framework ends the whole process after 10 minutes; before that, Run returns
+	// an error that says what is missing.
+	cacheTimeout = 5 * time.Minute
+)
+
+// clients are those of the hub.
+type clients struct {
+	kube    kubernetes.Interface
+	addon   addonclient.Interface
+	cluster clusterclient.Interface
+	work    workclient.Interface
+	dynamic dynamic.Interface
+}
+
+func newClients(config *rest.Config) (*clients, error) {
+	var errs [5]error
+	var c clients
+	c.kube, errs[0] = kubernetes.NewForConfig(config)
+	c.addon, errs[1] = addonclient.NewForConfig(config)
+	c.cluster, errs[2] = clusterclient.NewForConfig(config)
+	c.work, errs[3] = workclient.NewForConfig(config)
+	c.dynamic, errs[4] = dynamic.NewForConfig(config)
+	if err := errors.Join(errs[:]...); err != nil {
+		return nil, fmt.Errorf("create the clients of the hub: %w", err)
+	}
+	return &c, nil
+}
+
+// informers are what addon-framework's controllers watch. They are those of
+// addonmanager.New(config).Start, which cannot be told to wrap them.
+type informers struct {
+	kube    kubeinformers.SharedInformerFactory
+	addon   addoninformers.SharedInformerFactory
+	cluster clusterinformers.SharedInformerFactory
+	work    workinformers.SharedInformerFactory
+	dynamic dynamicinformer.DynamicSharedInformerFactory
+}
+
+// newInformers puts wrap around each informer whose events the framework
+// filters. A factory makes one informer for a type and keeps it: the framework
+// gets the wrapped one. The configs' informers are left as they are, because
+// their handlers know what a tombstone is.
+func newInformers(c *clients, wrap func(cache.SharedIndexInformer) cache.SharedIndexInformer) *informers {
+	ofAddon := func(options *metav1.ListOptions) {
+		options.LabelSelector = labels.Set{addonv1beta1.AddonLabelKey: manifests.AddonName}.String()
+	}
+	i := &informers{
+		kube:    kubeinformers.NewSharedInformerFactoryWithOptions(c.kube, resyncPeriod, kubeinformers.WithTweakListOptions(ofAddon)),
+		addon:   addoninformers.NewSharedInformerFactory(c.addon, resyncPeriod),
+		cluster: clusterinformers.NewSharedInformerFactory(c.cluster, resyncPeriod),
+		work:    workinformers.NewSharedInformerFactoryWithOptions(c.work, resyncPeriod, workinformers.WithTweakListOptions(ofAddon)),
+		dynamic: dynamicinformer.NewDynamicSharedInformerFactory(c.dynamic, resyncPeriod),
+	}
+	i.wrapEach(wrap, ofAddon)
+	return i
+}
+
+// wrapEach makes the informers that are wrapped, with the framework's indexes.
+func (i *informers) wrapEach(wrap func(cache.SharedIndexInformer) cache.SharedIndexInformer, ofAddon func(*metav1.ListOptions)) {
+	i.kube.InformerFor(&certificatesv1.CertificateSigningRequest{}, func(c kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
+		return wrap(certificateinformers.NewFilteredCertificateSigningRequestInformer(c, resync, cache.Indexers{}, ofAddon))
+	})
+	i.cluster.InformerFor(&clusterv1.ManagedCluster{}, func(c clusterclient.Interface, resync time.Duration) cache.SharedIndexInformer {
+		return wrap(clusterinformersv1.NewManagedClusterInformer(c, resync, cache.Indexers{}))
+	})
+	i.addon.InformerFor(&addonv1beta1.ManagedClusterAddOn{}, func(c addonclient.Interface, resync time.Duration) cache.SharedIndexInformer {
+		return wrap(addoninformersv1beta1.NewManagedClusterAddOnInformer(c, metav1.NamespaceAll, resync, cache.Indexers{
+			cache.NamespaceIndex:                 cache.MetaNamespaceIndexFunc,
+			index.ManagedClusterAddonByNamespace: index.IndexManagedClusterAddonByNamespace,
+			index.AddonByConfig:                  index.IndexAddonByConfig,
+		}))
+	})
+	i.addon.InformerFor(&addonv1beta1.ClusterManagementAddOn{}, func(c addonclient.Interface, resync time.Duration) cache.SharedIndexInformer {
+		return wrap(addoninformersv1beta1.NewClusterManagementAddOnInformer(c, resync, cache.Indexers{
+			index.ClusterManagementAddonByConfig: index.IndexClusterManagementAddonByConfig,
+		}))
+	})
+	i.work.InformerFor(&workv1.ManifestWork{}, func(c workclient.Interface, resync time.Duration) cache.SharedIndexInformer {
+		return wrap(workinformersv1.NewFilteredManifestWorkInformer(c, metav1.NamespaceAll, resync, cache.Indexers{
+			cache.NamespaceIndex:                cache.MetaNamespaceIndexFunc,
+			index.ManifestWorkByAddon:           index.IndexManifestWorkByAddon,
+			index.ManifestWorkByHostedAddon:     index.IndexManifestWorkByHostedAddon,
+			index.ManifestWorkHookByHostedAddon: index.IndexManifestWorkHookByHostedAddon,
+		}, ofAddon))
+	})
+}
+
+// start starts the informers, which end with ctx.
+func (i *informers) start(ctx context.Context) {
+	i.kube.Start(ctx.Done())
+	i.addon.Start(ctx.Done())
+	i.cluster.Start(ctx.Done())
+	i.work.Start(ctx.Done())
+	i.dynamic.Start(ctx.Done())
+}
+
+// awaitSync returns when everything has been read once. It is no error that ctx
+// ends before.
+func (i *informers) awaitSync(ctx context.Context, timeout time.Duration) error {
+	waitCtx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	var missing []string
+	for _, wait := range []func(<-chan struct{}) map[reflect.Type]bool{
+		i.kube.WaitForCacheSync, i.addon.WaitForCacheSync, i.cluster.WaitForCacheSync, i.work.WaitForCacheSync,
+	} {
+		for object, synced := range wait(waitCtx.Done()) {
+			if !synced {
+				missing = append(missing, object.Elem().Name())
+			}
+		}
+	}
+	for resource, synced := range i.dynamic.WaitForCacheSync(waitCtx.Done()) {
+		if !synced {
+			missing = append(missing, resource.Resource)
+		}
+	}
+	if len(missing) == 0 || ctx.Err() != nil {
+		return nil
+	}
+	slices.Sort(missing)
+	return fmt.Errorf("could not read from the hub within %s: %s: check the API server, the controller's rights, "+
+		"and the conversion webhook of the add-on API", timeout, strings.Join(missing, ", "))
+}
+
+// shutdown waits until the informers, and their handlers, have ended.
+func (i *informers) shutdown() {
+	i.kube.Shutdown()
+	i.addon.Shutdown()
+	i.cluster.Shutdown()
+	i.work.Shutdown()
+	i.dynamic.Shutdown()
+}

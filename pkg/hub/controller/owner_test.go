@@ -1,0 +1,90 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	clienttesting "k8s.io/client-go/testing"
+	addonv1beta1 "open-cluster-management.io/api/addon/v1beta1"
+	addonfake "open-cluster-management.io/api/client/addon/clientset/versioned/fake"
+	workfake "open-cluster-management.io/api/client/work/clientset/versioned/fake"
+	workv1 "open-cluster-management.io/api/work/v1"
+)
+
+func TestCreateOwnedWork(t *testing.T) {
+	const namespace, name = "cluster1", "helloworld"
+	addOn := func(uid types.UID, deleting bool) *addonv1beta1.ManagedClusterAddOn {
+		a := &addonv1beta1.ManagedClusterAddOn{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: uid}}
+		if deleting {
+			now := metav1.Now()
+			a.DeletionTimestamp, a.Finalizers = &now, []string{"example.com/hook"}
+		}
+		return a
+	}
+	tests := []struct {
+		name    string
+		reason  string
+		owner   *metav1.OwnerReference
+		live    *addonv1beta1.ManagedClusterAddOn
+		readErr error
+		want    string // part of the error; empty: the work is created
+	}{
+		{name: "the owner is there", owner: ownedBy("ManagedClusterAddOn", name, "1"), live: addOn("1", false), reason: "the normal case"},
+		{name: "the owner is being deleted", owner: ownedBy("ManagedClusterAddOn", name, "1"), live: addOn("1", true),
+			reason: "the pre-delete hook's work is created just then"},
+		{name: "the owner is gone", owner: ownedBy("ManagedClusterAddOn", name, "1"), want: "with uid 1, which is gone: there is none now",
+			reason: "the garbage collector would delete the work at once"},
+		{name: "the owner was deleted and created again", owner: ownedBy("ManagedClusterAddOn", name, "1"), live: addOn("2", false),
+			want: "there is another one now, with uid 2", reason: "the same, until the cache has the new one"},
+		{name: "the owner cannot be read", owner: ownedBy("ManagedClusterAddOn", name, "1"), live: addOn("1", false),
+			readErr: errors.New("conversion webhook failed"),
+			reason:  "a work that somebody deleted comes back also while the webhook is away"},
+		{name: "no owner", reason: "a work for a hosting cluster has none"},
+		{name: "an owner of another kind", owner: ownedBy("Deployment", name, "1"), reason: "not an add-on's work"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			addons, works := addonfake.NewSimpleClientset(), workfake.NewSimpleClientset()
+			if test.live != nil {
+				if err := addons.Tracker().Add(test.live); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if test.readErr != nil {
+				addons.PrependReactor("get", "managedclusteraddons", func(clienttesting.Action) (bool, runtime.Object, error) {
+					return true, nil, test.readErr
+				})
+			}
+			work := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "addon-helloworld-deploy-0"}}
+			if test.owner != nil {
+				work.OwnerReferences = []metav1.OwnerReference{*test.owner}
+			}
+			client := ownedWorks{works, addons.AddonV1beta1()}.WorkV1().ManifestWorks(namespace)
+			_, err := client.Create(t.Context(), work, metav1.CreateOptions{})
+			created := exists(t.Context(), works, work)
+			switch {
+			case test.want == "" && (err != nil || !created):
+				t.Errorf("%s: want the work created, got error %v", test.reason, err)
+			case test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)):
+				t.Errorf("%s: want an error with %q, got %v", test.reason, test.want, err)
+			case test.want != "" && created:
+				t.Errorf("%s: the work was created all the same", test.reason)
+			}
+		})
+	}
+}
+
+func ownedBy(kind, name string, uid types.UID) *metav1.OwnerReference {
+	controller := true
+	return &metav1.OwnerReference{APIVersion: addonv1beta1.GroupVersion.String(), Kind: kind, Name: name, UID: uid, Controller: &controller}
+}
+
+func exists(ctx context.Context, client *workfake.Clientset, work *workv1.ManifestWork) bool {
+	_, err := client.WorkV1().ManifestWorks(work.Namespace).Get(ctx, work.Name, metav1.GetOptions{})
+	return err == nil
+}

@@ -1,0 +1,75 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const syncedCondition = "ConfigMapsSynced"
+
+// reports checks the condition by which the agent reports: status, reason, and
+// what the message has in it.
+func (e *environment) reports(c *cluster, status metav1.ConditionStatus, reason, message string) check {
+	return func(ctx context.Context) error {
+		addOn, err := e.hub.addon.AddonV1beta1().ManagedClusterAddOns(c.name).Get(ctx, addonName, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		found := meta.FindStatusCondition(addOn.Status.Conditions, syncedCondition)
+		if found == nil || found.Status != status || found.Reason != reason || !strings.Contains(found.Message, message) {
+			return fmt.Errorf("want %s=%s/%s with %q; conditions: %s",
+				syncedCondition, status, reason, message, conditionLine(addOn.Status.Conditions))
+		}
+		return nil
+	}
+}
+
+// hasEvent checks that there is a warning on this very object on the hub.
+func (e *environment) hasEvent(source *corev1.ConfigMap, reason string) check {
+	return func(ctx context.Context) error {
+		events, err := e.hub.kube.CoreV1().Events(source.Namespace).List(ctx, metav1.ListOptions{
+			FieldSelector: "involvedObject.kind=ConfigMap,involvedObject.uid=" + string(source.UID)})
+		if err != nil {
+			return err
+		}
+		for i := range events.Items {
+			if events.Items[i].Type == corev1.EventTypeWarning && events.Items[i].Reason == reason {
+				return nil
+			}
+		}
+		return fmt.Errorf("no warning %s among %d events on ConfigMap %s", reason, len(events.Items), source.Name)
+	}
+}
+
+// Who looks at the hub sees how the copying fares: all is well, or somebody
+// else's ConfigMap is in the way, by name, as a condition and as an event; and
+// that it is well again as soon as the object was given over, and as soon as
+// another one was deleted.
+func conflictIsReported(t *testing.T, env *environment) {
+	c := env.first()
+	eventually(t, "all is well", env.reports(c, metav1.ConditionTrue, "Synced", "ConfigMaps synced"))
+	var sources []*corev1.ConfigMap
+	for _, name := range []string{"e2e-conflict-adopted", "e2e-conflict-deleted"} {
+		c.createForeign(t, configMap(name, map[string]string{"owner": "somebody else"}))
+		sources = append(sources, env.createSource(t, c, configMap(name, map[string]string{"owner": "hub"})))
+	}
+	eventually(t, "the conflicts", env.reports(c, metav1.ConditionFalse, "Conflict",
+		"; conflict: e2e-conflict-adopted, e2e-conflict-deleted"))
+	eventually(t, "the event", env.hasEvent(sources[0], "CopyConflict"))
+
+	c.annotateCopy(t, sources[0].Name, adoptAnnotation, "true")
+	eventually(t, "the copy once the object is given over", c.hasCopy(sources[0]))
+	eventually(t, "the other conflict", env.reports(c, metav1.ConditionFalse, "Conflict", "; conflict: e2e-conflict-deleted"))
+	must(t, "delete the other object",
+		c.kube.CoreV1().ConfigMaps(c.installNamespace).Delete(t.Context(), sources[1].Name, metav1.DeleteOptions{}))
+	eventually(t, "the other copy", c.hasCopy(sources[1]))
+	eventually(t, "all is well again", env.reports(c, metav1.ConditionTrue, "Synced", "ConfigMaps synced"))
+}
