@@ -94,6 +94,10 @@ func hubAccess(own, other string) []accessCase {
 	add("it is the hub's own", false, configMaps(controllerNamespace), readVerbs, writeVerbs)
 	add("the add-on has no use for secrets", false, secrets(own), readVerbs, writeVerbs)
 	add("it is another cluster's", false, secrets(other), readVerbs, writeVerbs)
+	add("it reports on itself", true, addonStatus(own, addonName), []string{"patch"})
+	add("it has to see when it is uninstalled", true,
+		attributes{Group: addons, Namespace: own, Resource: "managedclusteraddons", Name: addonName}, readVerbs)
+	add("it is all add-ons", false, attributes{Group: addons, Namespace: own, Resource: "managedclusteraddons"}, readVerbs)
 	add("it is another add-on's", false, addonStatus(own, "other"), []string{"get", "update", "patch"})
 	add("it is another cluster's", false, addonStatus(other, addonName), []string{"get", "update", "patch"})
 	add("only people enable and disable", false,

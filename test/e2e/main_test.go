@@ -30,6 +30,7 @@ var scenarios = []scenario{
 	{"a_ConfigMap_is_copied_changed_and_deleted", copyUpdateDelete},
 	{"binary_data_is_copied", binaryDataIsCopied},
 	{"an_immutable_ConfigMap_is_replaced", immutableIsReplaced},
+	{"a_ConfigMap_at_the_limits_of_the_API_is_copied", limitsAreCopied},
 	{"a_change_arrives_fast", changeLatency},
 	{"the_opt-out_label_is_honoured", optOut},
 	{"each_cluster_gets_only_its_own", eachClusterGetsItsOwn},

@@ -73,3 +73,18 @@ func conflictIsReported(t *testing.T, env *environment) {
 	eventually(t, "the other copy", c.hasCopy(sources[1]))
 	eventually(t, "all is well again", env.reports(c, metav1.ConditionTrue, "Synced", "ConfigMaps synced"))
 }
+
+// What the API allows at most is copied like anything else: a name of 253
+// characters, and 1 MiB of data.
+func limitsAreCopied(t *testing.T, env *environment) {
+	c := env.first()
+	const key, most = "k", 1 << 20
+	source := env.createSource(t, c, configMap("e2e-"+strings.Repeat("x", 253-len("e2e-")),
+		map[string]string{key: strings.Repeat("v", most-len(key))}))
+	eventually(t, "the copy", c.hasCopy(source))
+	source = env.updateSource(t, c, source.Name, func(cm *corev1.ConfigMap) {
+		cm.Data = nil
+		cm.BinaryData = map[string][]byte{key: make([]byte, most-len(key))}
+	})
+	eventually(t, "the changed copy", c.hasCopy(source))
+}

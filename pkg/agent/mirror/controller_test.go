@@ -124,16 +124,32 @@ func TestNothingIsPrunedOnWhatCannotBeRead(t *testing.T) {
 		return nil
 	}
 	w.managed.Requests()
+	w.hub.Requests()
+	before := w.get("a").UID
 	w.start()
 	w.eventually("not ready", func() bool {
 		err := w.controller.Ready()
 		return err != nil && strings.Contains(err.Error(), "forbidden")
 	})
-	w.hub.Remove("configmaps", "cluster1", "a")
+	lists := 0
+	w.eventually("the hub was asked again, and the install namespace was read long ago", func() bool {
+		for _, r := range w.hub.Requests() {
+			if r.Verb == "list" {
+				lists++
+			}
+		}
+		return lists >= 2
+	})
 	if got := writes(w.managed.Requests()); len(got) > 0 || w.value("a") != "1" {
 		t.Errorf("wrote %v without having read the hub", got)
 	}
+	w.source("b", "1")
 	closed.Store(false)
+	w.eventuallyValue("b", "1")
+	if w.value("a") != "1" || w.get("a").UID != before {
+		t.Error("the copy was deleted in between")
+	}
+	w.hub.Remove("configmaps", "cluster1", "a")
 	w.eventuallyValue("a", "-")
 	w.eventually("ready", func() bool { return w.controller.Ready() == nil })
 }

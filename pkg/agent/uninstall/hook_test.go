@@ -156,9 +156,9 @@ func TestHookSeesACopyThatComesBack(t *testing.T) {
 	c := newCluster(t)
 	c.putCopy("a")
 	var back atomic.Bool
-	c.api.Before = func(r fakeapi.Request) *apierrors.StatusError {
+	c.api.After = func(r fakeapi.Request) *apierrors.StatusError {
 		if r.Verb == "list" && c.api.Get("configmaps", namespace, "a") == nil && back.CompareAndSwap(false, true) {
-			defer c.putCopy("b")
+			c.putCopy("b")
 		}
 		return nil
 	}

@@ -28,6 +28,18 @@ func FuzzCSRCheck(f *testing.F) {
 	seed("cluster1", requester, AgentUser("cluster1"), good+"\nsystem:masters", "", manifests.DNSName, "", usages, signer)
 	seed("cluster", AgentUser("cluster2"), AgentUser("cluster"), strings.Join(AgentGroups("cluster"), "\n"), "", manifests.DNSName, "", usages, signer)
 	seed("cluster1", "system:open-cluster-management:cluster10:a", AgentUser("cluster1"), good, "x", "a\nb", "e@x", usages+"\nserver auth", "x/y")
+	// Nearly right: the order and repetition of groups, an agent id with a colon,
+	// none, another cluster whose name begins alike, a second DNS name, the
+	// bootstrap's signer.
+	groups := AgentGroups("cluster1")
+	seed("cluster1", requester, AgentUser("cluster1"), groups[1]+"\n"+groups[0], "", manifests.DNSName, "", usages, signer)
+	seed("cluster1", requester, AgentUser("cluster1"), good+"\n"+groups[0], "", manifests.DNSName, "", usages, signer)
+	seed("cluster1", requester, AgentUser("cluster1"), groups[1], "", manifests.DNSName, "", usages, signer)
+	seed("cluster1", requester+":b", AgentUser("cluster1"), good, "", manifests.DNSName, "", usages, signer)
+	seed("cluster1", "system:open-cluster-management:cluster1:", AgentUser("cluster1"), good, "", manifests.DNSName, "", usages, signer)
+	seed("cluster1", requester, AgentUser("cluster10"), good, "", manifests.DNSName, "", usages, signer)
+	seed("cluster1", requester, AgentUser("cluster1"), good, "", manifests.DNSName+"\nb", "", usages, signer)
+	seed("cluster1", requester, AgentUser("cluster1"), good, "", manifests.DNSName, "", usages, certificatesv1.KubeAPIServerClientKubeletSignerName)
 	seed("", "system:open-cluster-management::a", AgentUser(""), "", "", "", "", "", "")
 
 	f.Fuzz(func(t *testing.T, cluster, username, user, groups, unit, dns, email, usages, signer string) {
