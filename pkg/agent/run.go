@@ -92,7 +92,7 @@ func newAgent(options *Options) (*agent, error) {
 			Holder: holder(), Duration: options.LeaseDuration,
 		},
 		Client:  a.managed.Leases(options.Namespace),
-		Healthy: func() error { return firstFailure(a.checks()) },
+		Healthy: a.mayRenew,
 		Clock:   a.clock,
 	})
 	return a, nil
@@ -117,6 +117,17 @@ func (a *agent) runOnHub(ctx context.Context) error {
 		return a.serve(ctx, a.fileHub)
 	}
 	return a.hub.Run(ctx, a.serve)
+}
+
+// mayRenew says whether the lease may be renewed. When the add-on is being
+// deleted it may not, though all is well: the pre-delete hook deletes the lease.
+func (a *agent) mayRenew() error {
+	if s := a.session.Load(); s != nil {
+		if err := s.mirror.Stopped(); errors.Is(err, uninstall.ErrUninstalling) {
+			return err
+		}
+	}
+	return firstFailure(a.checks())
 }
 
 // checks are what has to be right for the agent to do its work.

@@ -84,6 +84,7 @@ func (o *uninstallOptions) run(ctx context.Context) error {
 		AddOn:  types.UID(o.addOnUID),
 		Job:    o.job(),
 		Client: a.managed.ConfigMaps(o.Namespace),
+		Leases: a.managed.Leases(o.Namespace),
 		Report: func(ctx context.Context, message string) {
 			if err := o.tellHub(ctx, a, message); err != nil {
 				klog.FromContext(ctx).Info("Cannot tell the hub what is left", "reason", err.Error())

@@ -4,8 +4,9 @@
 // OCM runs the pre-delete hook, a Job in the install namespace, while the agent
 // still runs. The hook (Hook) creates the ConfigMap manifests.UninstallMarker,
 // waits until the agent has answered on it that it has stopped, deletes the
-// copies, and ends when a fresh list shows none. The agent asks Gate (pure)
-// before everything it writes.
+// copies, and, when a fresh list shows none, the agent's lease, and ends. The
+// agent asks Gate (pure) before everything it writes, and does not renew its
+// lease any more once it has stopped.
 //
 // Why a ConfigMap: the agent watches the ConfigMaps of the install namespace in
 // any case, and a watch tells of them in the order in which they were written.
