@@ -149,7 +149,7 @@ func (a *agent) checks() []check {
 				// It does what it has to: nothing.
 				stopped = nil
 			}
-			return errors.Join(stopped, s.mirror.Ready())
+			return errors.Join(stopped, s.mirror.Ready(), s.mirror.Stuck())
 		}},
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 
@@ -24,44 +23,6 @@ var (
 	spec  = Spec{Namespace: "copies", Name: "helloworld", Holder: "pod-1", Duration: time.Minute}
 )
 
-func TestNext(t *testing.T) {
-	then, now := metav1.NewMicroTime(start), metav1.NewMicroTime(start.Add(time.Minute))
-	lease := func(holder string, acquired, renewed metav1.MicroTime, transitions *int32) *coordinationv1.Lease {
-		return &coordinationv1.Lease{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "copies", Name: "helloworld"},
-			Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder, LeaseDurationSeconds: ptr.To[int32](60),
-				AcquireTime: &acquired, RenewTime: &renewed, LeaseTransitions: transitions},
-		}
-	}
-	foreign := func(l *coordinationv1.Lease) *coordinationv1.Lease {
-		l.ResourceVersion, l.UID, l.Labels = "7", "u", map[string]string{"team": "blue"}
-		return l
-	}
-	managed := foreign(lease("pod-1", then, then, nil))
-	managed.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "x"}}
-	empty := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "copies", Name: "helloworld"}}
-	tests := []struct {
-		name          string
-		present, want *coordinationv1.Lease
-	}{
-		{"none", nil, lease("pod-1", now, now, nil)},
-		{"own", managed, foreign(lease("pod-1", then, now, nil))},
-		{"of the pod before", foreign(lease("pod-0", then, then, ptr.To[int32](4))), foreign(lease("pod-1", now, now, ptr.To[int32](5)))},
-		{"without a spec", empty, lease("pod-1", now, now, ptr.To[int32](1))},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			before := test.present.DeepCopy()
-			if diff := cmp.Diff(test.want, Next(spec, test.present, now.Time)); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(before, test.present); diff != "" {
-				t.Errorf("the present lease was changed:\n%s", diff)
-			}
-		})
-	}
-}
-
 // scene is a renewer with a clock that the test moves.
 type scene struct {
 	t       *testing.T
@@ -69,6 +30,8 @@ type scene struct {
 	clock   *clocktesting.FakeClock
 	healthy atomic.Bool
 	refuse  atomic.Bool
+	paused  atomic.Int32
+	results atomic.Pointer[error]
 }
 
 func newScene(t *testing.T) *scene {
@@ -92,12 +55,18 @@ func (s *scene) run() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	renewer := New(Config{Spec: spec, Client: client.Leases("copies"), Clock: s.clock, Healthy: func() error {
-		if s.healthy.Load() {
-			return nil
-		}
-		return errors.New("not connected")
-	}})
+	renewer := New(Config{Spec: spec, Client: client.Leases("copies"), Clock: s.clock,
+		// The shortest waits, all but for a hundredth.
+		Random: func() float64 { return 0.99 },
+		Healthy: func() error {
+			if s.healthy.Load() {
+				return nil
+			}
+			return errors.New("not connected")
+		},
+		Paused:  func(error) { s.paused.Add(1) },
+		Renewed: func(err error) { s.results.Store(&err) },
+	})
 	ctx, cancel := context.WithCancel(context.Background())
 	var group sync.WaitGroup
 	group.Go(func() { renewer.Run(ctx) })
@@ -153,8 +122,8 @@ func TestRenewal(t *testing.T) {
 	s := newScene(t)
 	s.run()
 	s.want("start", s.pass(0), "get", "create")
-	s.want("before the period", s.pass(14*time.Second))
-	s.want("after the period", s.pass(2*time.Second), "update")
+	s.want("before the period", s.pass(13*time.Second))
+	s.want("after the period", s.pass(3*time.Second), "update")
 	if got := s.renewed(); !got.Equal(start.Add(16 * time.Second)) {
 		t.Errorf("renewed at %s", got)
 	}
@@ -163,6 +132,24 @@ func TestRenewal(t *testing.T) {
 	s.api.Put("leases", s.api.Get("leases", "copies", "helloworld"))
 	s.want("changed by somebody", s.pass(period), "update", "get", "update")
 	s.want("afterwards", s.pass(period), "update")
+}
+
+// TestNonsenseIsRepaired: within one period, whatever was written.
+func TestNonsenseIsRepaired(t *testing.T) {
+	s := newScene(t)
+	s.run()
+	s.want("start", s.pass(0), "get", "create")
+	lease := s.api.Get("leases", "copies", "helloworld").(*coordinationv1.Lease)
+	lease.Spec = coordinationv1.LeaseSpec{LeaseDurationSeconds: ptr.To[int32](-1)}
+	s.api.Put("leases", lease)
+	s.want("repaired", s.pass(period), "update", "get", "update")
+	if got := s.renewed(); !got.Equal(s.clock.Now()) {
+		t.Errorf("renewed at %s", got)
+	}
+	lease = s.api.Get("leases", "copies", "helloworld").(*coordinationv1.Lease)
+	if *lease.Spec.LeaseDurationSeconds != 60 || *lease.Spec.HolderIdentity != "pod-1" {
+		t.Errorf("not repaired: %+v", lease.Spec)
+	}
 }
 
 func TestRenewalOnlyWhileHealthy(t *testing.T) {
@@ -176,6 +163,9 @@ func TestRenewalOnlyWhileHealthy(t *testing.T) {
 	s.want("not healthy again", s.pass(period))
 	s.healthy.Store(true)
 	s.want("healthy again", s.pass(healthPeriod), "update")
+	if s.paused.Load() == 0 || s.results.Load() == nil || *s.results.Load() != nil {
+		t.Errorf("told of %d pauses and the result %v", s.paused.Load(), s.results.Load())
+	}
 }
 
 func TestRenewalBacksOff(t *testing.T) {
@@ -186,9 +176,36 @@ func TestRenewalBacksOff(t *testing.T) {
 	for range 240 {
 		requests += len(s.pass(250 * time.Millisecond))
 	}
-	if requests < 6 || requests > 12 {
+	// 5 s is the longest wait, of which at least a half is waited.
+	if requests < 12 || requests > 30 {
 		t.Errorf("%d requests in a minute without an API server", requests)
 	}
+	if err := s.results.Load(); err == nil || *err == nil {
+		t.Error("not told of the failure")
+	}
 	s.refuse.Store(false)
-	s.want("back", s.pass(period), "get", "create")
+	s.want("back", s.pass(5*time.Second), "get", "create")
+}
+
+// TestRequestsHaveATimeout: an API server that accepts and never answers costs
+// one request, not the renewer.
+func TestRequestsHaveATimeout(t *testing.T) {
+	s := newScene(t)
+	var deadline atomic.Bool
+	client := clientFunc(func(ctx context.Context) (*coordinationv1.Lease, error) {
+		_, ok := ctx.Deadline()
+		deadline.Store(ok)
+		return nil, apierrors.NewServiceUnavailable("down")
+	})
+	renewer := New(Config{Spec: spec, Client: client, Clock: s.clock, Healthy: func() error { return nil }})
+	for name, request := range map[string]func() error{
+		"get":    func() error { _, err := renewer.get(t.Context()); return err },
+		"create": func() error { return renewer.create(t.Context()) },
+		"update": func() error { return renewer.update(t.Context(), nil) },
+	} {
+		deadline.Store(false)
+		if err := request(); err == nil || !deadline.Load() {
+			t.Errorf("%s: error %v, deadline %v", name, err, deadline.Load())
+		}
+	}
 }

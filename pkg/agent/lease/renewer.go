@@ -2,6 +2,7 @@ package lease
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -21,18 +22,8 @@ type Client interface {
 }
 
 const (
-	// renewals is how often the lease is renewed within its duration, as the
-	// kubelet does with a node's: with the default of 60 s every 15 s. OCM
-	// calls the agent unavailable after 5 minutes without a renewal.
-	renewals = 4
-	// jitter spreads the renewals of many agents: each period is longer by up
-	// to this part of it.
-	jitter = 0.05
 	// healthPeriod is how often an agent that is not healthy is asked again.
 	healthPeriod = 250 * time.Millisecond
-	// retryBase is the wait after a first failed renewal; it doubles with each
-	// further one, up to the period.
-	retryBase = 500 * time.Millisecond
 	// requestTimeout bounds each request.
 	requestTimeout = 10 * time.Second
 )
@@ -43,7 +34,13 @@ type Config struct {
 	Client Client
 	// Healthy returns nil as long as the lease may be renewed.
 	Healthy func() error
+	// Renewed, where set, is told the result of each attempt to renew, and
+	// Paused why there is none; neither may block.
+	Renewed func(error)
+	Paused  func(reason error)
 	Clock   clock.WithTicker
+	// Random gives numbers from 0 up to, but without, 1. nil: math/rand.
+	Random func() float64
 }
 
 // Renewer keeps one lease renewed.
@@ -51,13 +48,25 @@ type Renewer struct {
 	config Config
 	// last is the lease as the API server returned it; nil makes the next
 	// renewal read it first.
-	last     *coordinationv1.Lease
+	last *coordinationv1.Lease
+	// failures in a row. steady: the last attempt was a renewal.
 	failures int
-	paused   bool
+	steady   bool
+	// said is what was logged last, so that it is logged once.
+	said string
 }
 
 // New makes a Renewer that does nothing until it is run.
 func New(config Config) *Renewer {
+	if config.Random == nil {
+		config.Random = rand.Float64
+	}
+	if config.Renewed == nil {
+		config.Renewed = func(error) {}
+	}
+	if config.Paused == nil {
+		config.Paused = func(error) {}
+	}
 	return &Renewer{config: config}
 }
 
@@ -65,11 +74,12 @@ func New(config Config) *Renewer {
 // an agent that is restarted or updated is not unavailable.
 func (r *Renewer) Run(ctx context.Context) {
 	for {
-		wait := r.step(ctx)
+		timer := r.config.Clock.NewTimer(r.step(ctx))
 		select {
 		case <-ctx.Done():
+			timer.Stop()
 			return
-		case <-r.config.Clock.After(wait):
+		case <-timer.C():
 		}
 	}
 }
@@ -77,26 +87,56 @@ func (r *Renewer) Run(ctx context.Context) {
 // step renews the lease if it may, and returns how long to wait.
 func (r *Renewer) step(ctx context.Context) time.Duration {
 	logger := klog.FromContext(ctx).WithValues("lease", klog.KRef(r.config.Spec.Namespace, r.config.Spec.Name))
-	if err := r.config.Healthy(); err != nil {
-		if !r.paused {
-			logger.Info("Not renewing the lease until the agent is healthy", "reason", err.Error())
+	if reason := r.config.Healthy(); reason != nil {
+		if r.says("paused: " + reason.Error()) {
+			logger.Info("Not renewing the lease until the agent is healthy", "reason", reason.Error())
 		}
-		r.paused = true
+		r.steady = false
+		r.config.Paused(reason)
 		return healthPeriod
 	}
-	period := r.config.Spec.Duration / renewals
-	if err := r.renew(ctx); err != nil {
-		if ctx.Err() == nil && r.failures == 0 {
+	period := Period(r.config.Spec.Duration)
+	err := r.renew(ctx)
+	if ctx.Err() != nil {
+		return period
+	}
+	r.config.Renewed(err)
+	if err != nil {
+		if r.says("failed: " + cause(err)) {
 			logger.Error(err, "Cannot renew the lease, trying again")
 		}
+		r.steady = false
 		r.failures++
-		return backoff(r.failures, period)
+		return afterFailure(r.failures, period, r.config.Random())
 	}
-	if r.failures > 0 || r.paused {
+	if r.says("renewing") {
 		logger.Info("Renewing the lease", "period", period)
 	}
-	r.failures, r.paused = 0, false
-	return period + time.Duration(rand.Float64()*jitter*float64(period))
+	r.failures = 0
+	if !r.steady {
+		r.steady = true
+		return afterFirst(period, r.config.Random(), r.config.Random())
+	}
+	return afterRenewal(period, r.config.Random())
+}
+
+// says remembers what is logged; false: it was said already.
+func (r *Renewer) says(what string) bool {
+	if r.said == what {
+		return false
+	}
+	r.said = what
+	return true
+}
+
+// cause is what makes an error another one than the one before: the API
+// server's reason. An error of the network names ports, which always differ.
+func cause(err error) string {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		return string(status.Status().Reason) + " " + status.Status().Message
+	}
+	return ""
 }
 
 // renew writes the lease by one request where the lease is as it was left, and
@@ -104,7 +144,7 @@ func (r *Renewer) step(ctx context.Context) time.Duration {
 func (r *Renewer) renew(ctx context.Context) error {
 	if r.last != nil {
 		err := r.update(ctx, r.last)
-		if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+		if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) && !apierrors.IsInvalid(err) {
 			return err
 		}
 		r.last = nil
@@ -153,16 +193,4 @@ func (r *Renewer) update(ctx context.Context, present *coordinationv1.Lease) err
 	}
 	r.last = lease
 	return nil
-}
-
-// backoff is how long to wait after so many failures, at least 1.
-func backoff(failures int, limit time.Duration) time.Duration {
-	wait := retryBase
-	for range failures - 1 {
-		if wait >= limit {
-			break
-		}
-		wait *= 2
-	}
-	return min(wait, limit)
 }

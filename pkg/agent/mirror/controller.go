@@ -53,6 +53,7 @@ type Controller struct {
 	copies   *view.View[*Copy]
 	relation Relation
 	failures failures
+	trend    trend
 }
 
 // New makes a Controller that does nothing until it is run.

@@ -13,6 +13,8 @@ type Failure struct {
 	// Kind is Conflict, Wait, or the kind of the write that failed.
 	Kind   Kind
 	Reason string
+
+	blame blame
 }
 
 // change is what recording an outcome did to the list of failures.
@@ -33,7 +35,7 @@ func (f failures) record(action Action, err error) change {
 	now := Failure{Name: action.Name, Kind: action.Kind, Reason: action.Reason}
 	switch {
 	case err != nil:
-		now.Reason = err.Error()
+		now.Reason, now.blame = err.Error(), blameFor(err)
 	case action.Kind != Conflict && action.Kind != Wait:
 		delete(f, action.Name)
 		if failed {

@@ -66,6 +66,9 @@ func (c *Controller) record(logger klog.Logger, action Action, source *Source, e
 	}
 	c.mu.Lock()
 	change := c.failures.record(action, err)
+	if action.Writes() || change == cleared {
+		c.trend = c.trend.after(action.Writes() && err == nil, c.failures, c.config.Clock.Now())
+	}
 	now, none := c.failures[action.Name], len(c.failures) == 0
 	var next []string
 	if change == cleared {

@@ -60,6 +60,14 @@ func (c *Controller) Ready() error {
 	return errors.Join(sources.Err(), copies.Err())
 }
 
+// Stuck says why nothing can be written any more, or nil. What keeps single
+// ConfigMaps from being written is in Failures.
+func (c *Controller) Stuck() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return stuck(c.trend, c.failures, c.config.Clock.Now())
+}
+
 // Listed says whether both sides were listed.
 func (c *Controller) Listed() bool {
 	sources, copies := c.views()
