@@ -103,7 +103,8 @@ func unitSize(unit unitStatus) int {
 func unitEntries(units []unitStatus) []any {
 	entries := make([]any, 0, len(units))
 	for _, unit := range units {
-		entry := map[string]any{"lastUpdateTime": unit.LastUpdateTime}
+		// The field is required.
+		entry := map[string]any{"lastUpdateTime": cmp.Or(unit.LastUpdateTime, "1970-01-01T00:00:00Z")}
 		for key, value := range map[string]string{"apiVersion": unit.APIVersion, "kind": unit.Kind, "name": unit.Name,
 			"namespace": unit.Namespace, "phase": unit.Phase, "message": unit.Message} {
 			if value != "" {
