@@ -63,7 +63,7 @@ func TestMain(m *testing.M) {
 }
 
 func TestScenarios(t *testing.T) {
-	env, err := loadEnvironment(os.Getenv)
+	env, err := loadEnvironment(os.Getenv, 2)
 	if err != nil {
 		t.Fatal(err)
 	}

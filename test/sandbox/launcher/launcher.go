@@ -151,7 +151,7 @@ func supervise(options Options, clusters []string, files []*os.File) (*exec.Cmd,
 	}
 	args := []string{"supervise", "--dir=" + options.Dir, "--programs=" + options.Programs,
 		fmt.Sprintf("--hubs=%d", options.Hubs), fmt.Sprintf("--hosted=%d", options.Hosted),
-		"--certificate-life=" + options.CertificateLife.String()}
+		"--certificate-life=" + options.CertificateLife.String(), "--hub-as=" + options.HubAs}
 	cmd := exec.Command(self, append(args, clusters...)...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.ExtraFiles = files

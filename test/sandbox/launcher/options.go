@@ -5,7 +5,11 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"open-cluster-management.io/helloworld-addon/test/sandbox/images"
 )
@@ -37,6 +41,9 @@ type Options struct {
 	// Hosted is how many of the managed clusters, the last ones, are managed in
 	// hosted mode: their agents belong to cluster1.
 	Hosted int
+	// HubAs is the name by which the first hub manages itself; empty where it
+	// does not.
+	HubAs string
 	// CertificateLife is how long the certificates live that hubs sign; 0 for a
 	// year.
 	CertificateLife time.Duration
@@ -62,6 +69,14 @@ func (o *Options) Validate() error {
 	if o.CertificateLife != 0 && o.CertificateLife < shortestLife {
 		problems = append(problems, fmt.Errorf("--certificate-life=%s: give at least %s, or OCM's registration agent asks for certificates without end",
 			o.CertificateLife, shortestLife))
+	}
+	if o.HubAs != "" {
+		if slices.Contains(o.names(), o.HubAs) {
+			problems = append(problems, fmt.Errorf("--hub-as=%s: a cluster of the sandbox has this name already", o.HubAs))
+		}
+		if invalid := validation.IsDNS1123Label(o.HubAs); len(invalid) > 0 {
+			problems = append(problems, fmt.Errorf("--hub-as=%s: cannot be a cluster's name: %s", o.HubAs, strings.Join(invalid, ", ")))
+		}
 	}
 	for flag, value := range map[string]*string{"--dir": &o.Dir, "--programs": &o.Programs, "--module": &o.Module} {
 		if *value == "" {

@@ -28,6 +28,8 @@ import (
 type ManagedOptions struct {
 	// Cluster is the managed cluster.
 	Cluster *controlplane.Cluster
+	// Name is what the hub calls it; empty for the cluster's own name.
+	Name string
 	// Host is the cluster that the agents belong to in hosted mode; nil in default
 	// mode, where that is the managed cluster itself.
 	Host *controlplane.Cluster
@@ -55,6 +57,9 @@ type Managed struct {
 func InstallManaged(ctx context.Context, options ManagedOptions) (*Managed, error) {
 	m := &Managed{ManagedOptions: options, name: klusterletName, namespace: agentNamespace,
 		hubDir: filepath.Join(options.Cluster.Dir, "hub-kubeconfig")}
+	if m.Name == "" {
+		m.Name = m.Cluster.Name
+	}
 	if m.Host == nil {
 		m.Host = m.Cluster
 	} else {
@@ -185,6 +190,10 @@ func (m *Managed) prepare(ctx context.Context) (err error) {
 	return nil
 }
 
+// agentPorts is the first LocalPort of the agents; those before it are for OCM's
+// programs of a hub, which the cluster may be too.
+const agentPorts = 6
+
 // hubTimeout is how long a hub may be away before an agent with several looks
 // for another one. OCM's own default is ten minutes, its API's least three; the
 // cluster's lease, by which the agent knows, is renewed once a minute.
@@ -208,9 +217,9 @@ func (m *Managed) agent(ctx context.Context, program string, port int, args ...s
 	if err != nil {
 		return process.Spec{}, err
 	}
-	listen := fmt.Sprintf("127.0.0.1:%d", m.Cluster.LocalPort(port))
+	listen := fmt.Sprintf("127.0.0.1:%d", m.Cluster.LocalPort(agentPorts+port))
 	all := append([]string{"agent", "--kubeconfig=" + kubeconfig, "--namespace=" + m.namespace,
-		"--agent-id=" + m.Cluster.Name + "-agent", "--disable-leader-election", "--listen=" + listen}, args...)
+		"--agent-id=" + m.Name + "-agent", "--disable-leader-election", "--listen=" + listen}, args...)
 	if m.hosted() {
 		spoke, err := accountKubeconfig(ctx, m.Cluster, agentNamespace, account)
 		if err != nil {
@@ -247,7 +256,7 @@ func (m *Managed) prepareRegistration(fresh bool) ([]string, bool, error) {
 const NameFile = "cluster-name"
 
 func (m *Managed) nameFlag() []string {
-	name := m.Cluster.Name
+	name := m.Name
 	content, err := os.ReadFile(filepath.Join(m.Cluster.Dir, NameFile))
 	if err == nil || !errors.Is(err, fs.ErrNotExist) {
 		name = strings.TrimSpace(string(content))

@@ -18,6 +18,7 @@ import (
 	"open-cluster-management.io/helloworld-addon/test/sandbox/control"
 	"open-cluster-management.io/helloworld-addon/test/sandbox/controlplane"
 	"open-cluster-management.io/helloworld-addon/test/sandbox/ocm"
+	"open-cluster-management.io/helloworld-addon/test/sandbox/pki"
 	"open-cluster-management.io/helloworld-addon/test/sandbox/relay"
 )
 
@@ -85,4 +86,25 @@ func (s *supervisor) installManaged(ctx context.Context, c *member) (*ocm.Manage
 	return ocm.InstallManaged(ctx, ocm.ManagedOptions{
 		Cluster: c.Cluster, Host: host, Hubs: hubs, Manifests: filepath.Join(s.Programs, build.Manifests),
 	})
+}
+
+// startSelf lets a hub manage itself, and waits until it has joined itself.
+func (s *supervisor) startSelf(starting, running context.Context, group *errgroup.Group, hub *member) error {
+	pair, err := hub.Authority.Client(ocm.BootstrapUser+"-"+s.HubAs, ocm.BootstrapUser)
+	if err != nil {
+		return err
+	}
+	managed, err := ocm.InstallManaged(starting, ocm.ManagedOptions{
+		Cluster: hub.Cluster, Name: s.HubAs, Hubs: []*clientcmdapi.Config{hub.Kubeconfig(pki.User{Pair: pair})},
+		Manifests: filepath.Join(s.Programs, build.Manifests),
+	})
+	if err != nil {
+		return err
+	}
+	group.Go(func() error { return managed.Run(running, s.onLoop) })
+	if err := ocm.WaitAvailable(starting, hub.Admin, s.HubAs); err != nil {
+		return err
+	}
+	s.Progress.Step("%s: manages itself as %s", hub.Name, s.HubAs)
+	return nil
 }

@@ -36,6 +36,9 @@ type Options struct {
 	// Hubs is how many of them are hubs, Hosted how many, the last ones, are
 	// managed in hosted mode from the first managed one.
 	Hubs, Hosted int
+	// HubAs is the name by which the first hub manages itself; empty where it
+	// does not.
+	HubAs string
 	// CertificateLife is how long the certificates live that hubs sign.
 	CertificateLife time.Duration
 	// Outside are the listeners on 127.0.0.1, opened before the network namespace
@@ -164,7 +167,10 @@ func (s *supervisor) startHub(starting, running context.Context, group *errgroup
 	}
 	group.Go(func() error { return installed.Run(running, s.onLoop) })
 	s.Progress.Step("%s: OCM installed", hub.Name)
-	return nil
+	if s.HubAs == "" || hub.Index > 0 {
+		return nil
+	}
+	return s.startSelf(starting, running, group, hub)
 }
 
 // startManaged brings up a managed cluster and waits until it has joined the

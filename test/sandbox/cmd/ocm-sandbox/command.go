@@ -55,6 +55,8 @@ func addShapeFlags(cmd *cobra.Command, options *launcher.Options) {
 		"number of hubs; with more than one each managed cluster chooses (OCM's feature gate MultipleHubs)")
 	cmd.Flags().IntVar(&options.Hosted, "hosted", 0,
 		"how many of the managed clusters, the last ones, are managed in hosted mode, from cluster1")
+	cmd.Flags().StringVar(&options.HubAs, "hub-as", "",
+		"let the first hub manage itself too, as a managed cluster of this name")
 	cmd.Flags().DurationVar(&options.CertificateLife, "certificate-life", 0,
 		"how long the certificates live that hubs sign (0: a year). With less than 20m OCM's registration agent,\n"+
 			"which looks every 5 minutes, does not renew them in time by itself")
