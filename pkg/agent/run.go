@@ -57,6 +57,8 @@ type agent struct {
 	options *Options
 	clock   clock.WithTicker
 	managed *kubeclient.Client
+	// home is the cluster where the agent runs, with its lease and its secret.
+	home *kubeclient.Client
 	// fileHub is the hub's configuration from a file; nil: from the secret.
 	fileHub *rest.Config
 	hub     *hubclient.Manager
@@ -69,12 +71,9 @@ type agent struct {
 
 func newAgent(options *Options) (*agent, error) {
 	a := &agent{options: options, clock: clock.RealClock{}}
-	config, err := a.managedConfig()
+	err := a.connect()
 	if err != nil {
 		return nil, err
-	}
-	if a.managed, err = kubeclient.New(config); err != nil {
-		return nil, fmt.Errorf("connect to the managed cluster: %w", err)
 	}
 	if options.HubKubeconfig != "" {
 		if a.fileHub, err = hubclient.FromFile(options.HubKubeconfig); err != nil {
@@ -91,7 +90,7 @@ func newAgent(options *Options) (*agent, error) {
 			Namespace: options.Namespace, Name: manifests.AgentLease,
 			Holder: holder(), Duration: options.LeaseDuration,
 		},
-		Client:  a.managed.Leases(options.Namespace),
+		Client:  a.home.Leases(options.Namespace),
 		Healthy: a.mayRenew,
 		Clock:   a.clock,
 	})
@@ -102,7 +101,7 @@ func (a *agent) newHub() *hubclient.Manager {
 	base := &rest.Config{}
 	a.limit(base)
 	return hubclient.New(hubclient.Config{
-		Secrets:    a.managed.Secrets(a.options.Namespace),
+		Secrets:    a.home.Secrets(a.options.Namespace),
 		Namespace:  a.options.Namespace,
 		SecretName: a.options.HubKubeconfigSecret,
 		Identity:   hubclient.Identity{ClusterName: a.options.ClusterName, AddonName: manifests.AddonName},

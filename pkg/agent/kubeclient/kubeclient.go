@@ -1,5 +1,5 @@
 // Package kubeclient makes clients for the kinds of object that the agent
-// handles: ConfigMaps, Secrets, Events and Leases, and ManagedClusterAddOns on
+// handles: ConfigMaps, Secrets, ServiceAccounts, Events and Leases, and ManagedClusterAddOns on
 // the hub.
 //
 // It exists because the generated clientset registers every API group of
@@ -31,6 +31,8 @@ type (
 	ConfigMaps = gentype.ClientWithList[*corev1.ConfigMap, *corev1.ConfigMapList]
 	// Secrets are the Secrets of a namespace.
 	Secrets = gentype.ClientWithList[*corev1.Secret, *corev1.SecretList]
+	// ServiceAccounts are the ServiceAccounts of a namespace.
+	ServiceAccounts = gentype.Client[*corev1.ServiceAccount]
 	// Events are the events of a namespace.
 	Events = gentype.Client[*corev1.Event]
 	// AddOns are the ManagedClusterAddOns of a namespace on the hub.
@@ -131,6 +133,12 @@ func (c *Client) Leases(namespace string) *Leases {
 	return gentype.NewClientWithList("leases", c.coordination, c.parameters, namespace,
 		func() *coordinationv1.Lease { return &coordinationv1.Lease{} },
 		func() *coordinationv1.LeaseList { return &coordinationv1.LeaseList{} })
+}
+
+// ServiceAccounts returns the client for the ServiceAccounts of namespace.
+func (c *Client) ServiceAccounts(namespace string) *ServiceAccounts {
+	return gentype.NewClient("serviceaccounts", c.core, c.parameters, namespace,
+		func() *corev1.ServiceAccount { return &corev1.ServiceAccount{} })
 }
 
 // Events returns the client for the Events of namespace.

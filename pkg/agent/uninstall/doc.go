@@ -12,7 +12,8 @@
 // any case, and a watch tells of them in the order in which they were written.
 // So an agent that learns that a copy was deleted knows of the marker already,
 // also when it has lost the hub and cannot see that the add-on is being
-// deleted. The marker belongs to the Job and goes with it, which is after the
+// deleted. The marker belongs to the Job, or in hosted mode to the agent's
+// ServiceAccount on the managed cluster, and goes with it, which is after the
 // agent was removed.
 //
 // Where no agent answers, because there is none, the hook waits a while and

@@ -54,9 +54,11 @@ type Config struct {
 	Scope mirror.Scope
 	// AddOn is the UID of the ManagedClusterAddOn that is being deleted.
 	AddOn types.UID
-	// Job is the Job that runs the hook, which the marker goes with; nil where
-	// it is run by hand, and the marker stays.
-	Job    *metav1.OwnerReference
+	// Owner is what the marker goes with, which has to be in the same namespace:
+	// the Job that runs the hook, or, where that is on a hosting cluster, something
+	// that is removed with the agent. Nil where it is run by hand, and the marker
+	// stays.
+	Owner  *metav1.OwnerReference
 	Client Client
 	// Leases has the agent's lease, which goes last: one that stays behind would
 	// make the add-on look available when it is enabled again, before its agent

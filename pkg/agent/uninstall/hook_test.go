@@ -62,7 +62,7 @@ func (c *cluster) start(ctx context.Context) {
 	}
 	hook := New(Config{
 		Scope: mirror.Scope{HubNamespace: "cluster1", InstallNamespace: namespace}, AddOn: "uid-1",
-		Job:    &metav1.OwnerReference{APIVersion: "batch/v1", Kind: "Job", Name: "job", UID: "job-uid"},
+		Owner:  &metav1.OwnerReference{APIVersion: "batch/v1", Kind: "Job", Name: "job", UID: "job-uid"},
 		Client: client.ConfigMaps(namespace), Leases: client.Leases(namespace), Clock: c.clock,
 		Report: func(_ context.Context, message string) { c.said <- message },
 	})
@@ -136,7 +136,7 @@ func TestHookRemovesExactlyTheCopies(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if owner := c.api.Get("configmaps", namespace, marker).GetOwnerReferences(); len(owner) != 1 || owner[0].UID != "job-uid" {
-		t.Errorf("the marker does not go with the Job: %v", owner)
+		t.Errorf("the marker does not go with its owner: %v", owner)
 	}
 }
 

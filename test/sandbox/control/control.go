@@ -56,34 +56,46 @@ func (s *Sandbox) cluster(name string) (int, error) {
 	return 0, fmt.Errorf("no managed cluster %q in this sandbox: there are %s", name, strings.Join(s.managed(), ", "))
 }
 
-// CutFile is the file that cuts the cluster in this directory off from a hub.
-func CutFile(clusterDir, hub string) string { return filepath.Join(clusterDir, "cut-off-from", hub) }
+// CutFile is the file that cuts the cluster in this directory off from one of the
+// URLs of a hub.
+func CutFile(clusterDir, hub string, moved bool) string {
+	if moved {
+		hub += "-moved"
+	}
+	return filepath.Join(clusterDir, "cut-off-from", hub)
+}
 
 // SetLink cuts a managed cluster off from a hub, or brings it back: its programs
-// and its pods. Nothing passes from then on, as in a network that loses every
+// and its pods. oldURL leaves the way to the hub's other URL as it is. Nothing passes from then on, as in a network that loses every
 // packet; connections stay as they are. It takes effect within a tenth of a
 // second.
-func (s *Sandbox) SetLink(cluster, hub string, up bool) error {
+func (s *Sandbox) SetLink(cluster, hub string, oldURL, up bool) error {
 	_, clusterErr := s.cluster(cluster)
 	_, hubErr := s.hub(hub)
 	if err := errors.Join(clusterErr, hubErr); err != nil {
 		return err
 	}
-	file := CutFile(filepath.Join(s.dir, cluster), hub)
-	if up {
+	errs := []error{setCut(CutFile(filepath.Join(s.dir, cluster), hub, false), !up)}
+	if !oldURL {
+		errs = append(errs, setCut(CutFile(filepath.Join(s.dir, cluster), hub, true), !up))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("change the way of %s to %s: %w", cluster, hub, err)
+	}
+	return nil
+}
+
+func setCut(file string, cut bool) error {
+	if !cut {
 		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("bring %s back to %s: %w", cluster, hub, err)
+			return err
 		}
 		return nil
 	}
-	err := os.MkdirAll(filepath.Dir(file), 0o700)
-	if err == nil {
-		err = os.WriteFile(file, nil, 0o600)
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return err
 	}
-	if err != nil {
-		return fmt.Errorf("cut %s off from %s: %w", cluster, hub, err)
-	}
-	return nil
+	return os.WriteFile(file, nil, 0o600)
 }
 
 // Rename lets a managed cluster be managed under another name: its agents are

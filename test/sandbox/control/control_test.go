@@ -69,7 +69,7 @@ func TestUnknownNamesAreRefusedWithTheKnownOnes(t *testing.T) {
 	s := newSandbox(t)
 	_, bootstrapErr := s.Bootstrap(BootstrapOptions{Cluster: "hub", Hub: "cluster1"})
 	for name, err := range map[string]error{
-		"bootstrap": bootstrapErr, "cut": s.SetLink("hub", "cluster1", false),
+		"bootstrap": bootstrapErr, "cut": s.SetLink("hub", "cluster1", false, false),
 		"rename": s.Rename(t.Context(), "hub", "x"), "name": s.Rename(t.Context(), "cluster1", "No Name"),
 		"new-ca": s.NewAuthority("cluster1"),
 	} {
@@ -81,13 +81,22 @@ func TestUnknownNamesAreRefusedWithTheKnownOnes(t *testing.T) {
 
 func TestSetLink(t *testing.T) {
 	s := newSandbox(t)
-	file := CutFile(filepath.Join(s.dir, "cluster1"), "hub2")
-	for _, up := range []bool{false, false, true, true} { // a second time does nothing
-		if err := s.SetLink("cluster1", "hub2", up); err != nil {
+	shut := func(moved bool) bool {
+		_, err := os.Stat(CutFile(filepath.Join(s.dir, "cluster1"), "hub2", moved))
+		return err == nil
+	}
+	for _, step := range []struct{ oldURL, up, first, moved bool }{
+		{false, false, true, true},
+		{false, false, true, true}, // a second time does nothing
+		{false, true, false, false},
+		{false, true, false, false},
+		{true, false, true, false}, // the hub has moved away
+	} {
+		if err := s.SetLink("cluster1", "hub2", step.oldURL, step.up); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := os.Stat(file); (err != nil) != up {
-			t.Errorf("up = %t, and the file: %v", up, err)
+		if shut(false) != step.first || shut(true) != step.moved {
+			t.Errorf("%+v: cut off from the first URL: %t, from the other one: %t", step, shut(false), shut(true))
 		}
 	}
 }

@@ -29,12 +29,12 @@ const gatePeriod = 100 * time.Millisecond
 func (s *supervisor) startRelays(ctx context.Context, group *errgroup.Group) error {
 	for _, c := range s.managed() {
 		for _, hub := range s.hubs() {
-			gate := relay.NewGate()
-			group.Go(func() error {
-				watchGate(ctx, gate, control.CutFile(c.Dir, hub.Name))
-				return nil
-			})
 			for _, moved := range []bool{false, true} {
+				gate := relay.NewGate()
+				group.Go(func() error {
+					watchGate(ctx, gate, control.CutFile(c.Dir, hub.Name, moved))
+					return nil
+				})
 				listener, err := net.Listen("tcp", controlplane.Relay(c.Index, hub.Index, moved).String())
 				if err != nil {
 					return fmt.Errorf("open the way of %s to %s: %w", c.Name, hub.Name, err)

@@ -39,10 +39,13 @@ func situationCommands(options *launcher.Options) []*cobra.Command {
 			},
 		}
 	}
-	link := func(up bool) func(context.Context, *control.Sandbox, []string) error {
-		return func(_ context.Context, s *control.Sandbox, args []string) error {
-			return s.SetLink(args[0], append(args, "hub")[1], up)
-		}
+	link := func(use, short string, up bool) *cobra.Command {
+		oldURL := false
+		cmd := command(use, short, cobra.RangeArgs(1, 2), func(_ context.Context, s *control.Sandbox, args []string) error {
+			return s.SetLink(args[0], append(args, "hub")[1], oldURL, up)
+		})
+		cmd.Flags().BoolVar(&oldURL, "old-url", false, "only from the URL that the hub had at first: it has moved (see bootstrap --moved)")
+		return cmd
 	}
 	bootstrap := control.BootstrapOptions{}
 	bootstrapCommand := command("bootstrap CLUSTER", "Print a bootstrap kubeconfig for a managed cluster", cobra.ExactArgs(1),
@@ -65,8 +68,8 @@ func situationCommands(options *launcher.Options) []*cobra.Command {
 	bootstrapCommand.Flags().BoolVar(&bootstrap.Moved, "moved", false, "with the hub's other URL, as if the hub had moved")
 	return []*cobra.Command{
 		bootstrapCommand,
-		command("cut CLUSTER [HUB]", "Cut a managed cluster off from a hub, as a network does that loses every packet", cobra.RangeArgs(1, 2), link(false)),
-		command("mend CLUSTER [HUB]", "Bring a managed cluster back that was cut off", cobra.RangeArgs(1, 2), link(true)),
+		link("cut CLUSTER [HUB]", "Cut a managed cluster off from a hub, as a network does that loses every packet", false),
+		link("mend CLUSTER [HUB]", "Bring a managed cluster back that was cut off", true),
 		command("rename CLUSTER NAME", "Let a managed cluster be managed under another name", cobra.ExactArgs(2),
 			func(ctx context.Context, s *control.Sandbox, args []string) error {
 				return s.Rename(ctx, args[0], args[1])
