@@ -30,8 +30,19 @@ type scene struct {
 	serving      atomic.Int32
 	started      atomic.Int32
 
-	mu   sync.Mutex
-	seen []string
+	mu      sync.Mutex
+	seen    []string
+	changes []Change
+	// connection is that of the last serve.
+	connection *Connection
+}
+
+// problem is the reason why the credentials cannot be used, or empty.
+func (s *scene) problem() Reason {
+	if problem := s.manager.Status().Problem; problem != nil {
+		return problem.Reason
+	}
+	return ""
 }
 
 func newScene(t *testing.T) *scene {
@@ -44,9 +55,17 @@ func newScene(t *testing.T) *scene {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.manager = New(Config{Secrets: managed.Secrets("copies"), Namespace: "copies", SecretName: "creds",
-		Identity: identity, Base: &rest.Config{}, Clock: clock.RealClock{}})
+	s.manager = s.newManager(NewSecretSource(managed.Secrets("copies"), "copies", "creds", clock.RealClock{}))
 	return s
+}
+
+func (s *scene) newManager(source Source) *Manager {
+	return New(Config{Source: source, Policy: Policy{Identity: identity}, Base: &rest.Config{QPS: 1e4, Burst: 1e4}, Clock: clock.RealClock{},
+		Changed: func(change Change) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.changes = append(s.changes, change)
+		}})
 }
 
 // startHub records the serial number of each certificate that connects.
@@ -97,7 +116,14 @@ func (s *scene) serve(ctx context.Context, config *rest.Config) error {
 func (s *scene) run(serve Serve) (cancel func() error) {
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- s.manager.Run(ctx, serve) }()
+	go func() {
+		ended <- s.manager.Run(ctx, func(ctx context.Context, config *rest.Config) error {
+			s.mu.Lock()
+			s.connection = config.Transport.(*Connection)
+			s.mu.Unlock()
+			return serve(ctx, config)
+		})
+	}()
 	cancel = sync.OnceValue(func() error { stop(); return <-ended })
 	s.t.Cleanup(func() { _ = cancel() })
 	return cancel
@@ -117,7 +143,7 @@ func (s *scene) eventually(what string, condition func() bool) {
 	deadline := time.Now().Add(10 * time.Second)
 	for !condition() {
 		if time.Now().After(deadline) {
-			s.t.Fatalf("%s: not within 10 s; ready: %v, problem: %v", what, s.manager.Ready(), s.manager.Problem())
+			s.t.Fatalf("%s: not within 10 s; ready: %v, status: %+v", what, s.manager.Ready(), s.manager.Status())
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
@@ -164,11 +190,9 @@ func TestManagerRotates(t *testing.T) {
 	}
 	_, wrongKey := s.fresh()
 	s.put(s.hub.HTTP().URL, cert, wrongKey)
-	s.eventually("problem", func() bool { return s.manager.Problem() != nil })
+	s.eventually("problem", func() bool { return s.problem() == KeyMismatch })
 	s.managed.Remove("secrets", "copies", "creds")
-	s.eventually("secret missed", func() bool {
-		return s.manager.Problem() != nil && strings.Contains(s.manager.Problem().Error(), string(SecretMissing))
-	})
+	s.eventually("secret missed", func() bool { return s.problem() == SecretMissing })
 	if err := s.manager.Ready(); err != nil || s.connections() != 2 || s.started.Load() != 1 {
 		t.Errorf("the last good credentials are not in use: %v, %d connections, %d serves",
 			err, s.connections(), s.started.Load())
