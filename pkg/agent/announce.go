@@ -48,13 +48,13 @@ func (a *announcer) run(ctx context.Context) {
 	ticker := a.clock.NewTicker(announcePeriod)
 	defer ticker.Stop()
 	for {
-		a.step()
 		select {
 		case <-ctx.Done():
 			return
 		case <-a.changed:
 		case <-ticker.C():
 		}
+		a.step()
 	}
 }
 

@@ -109,6 +109,7 @@ func (s *session) looked() {
 
 // addOnChanged looks at everything again when the mirror may write again.
 func (s *session) addOnChanged() {
+	s.agent.announcer.notify()
 	closed := s.mirror.Stopped() != nil
 	s.mu.Lock()
 	opened := s.closed && !closed

@@ -10,43 +10,33 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"open-cluster-management.io/helloworld-addon/pkg/agent/internal/fakepki"
 )
 
-// kubeconfig is what OCM's registration agent writes.
-func kubeconfig(server string, ca []byte) string {
-	return fmt.Sprintf(`apiVersion: v1
-kind: Config
-clusters:
-- name: default-cluster
-  cluster: {server: %q, certificate-authority-data: %s}
-users:
-- name: default-auth
-  user: {client-certificate: tls.crt, client-key: tls.key}
-contexts:
-- name: default-context
-  context: {cluster: default-cluster, user: default-auth, namespace: configuration}
-current-context: default-context
-`, server, base64.StdEncoding.EncodeToString(ca))
-}
+var (
+	now      = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	identity = Identity{ClusterName: "cluster1", AddonName: "helloworld"}
+)
 
 // material is a secret's data, to be spoiled.
 type material struct {
 	t    *testing.T
-	ca   *authority
+	ca   *fakepki.Authority
 	data map[string][]byte
 }
 
-func newMaterial(t *testing.T, ca *authority) *material {
+func newMaterial(t *testing.T, ca *fakepki.Authority) *material {
 	t.Helper()
 	m := &material{t: t, ca: ca, data: map[string][]byte{
-		"kubeconfig": []byte(kubeconfig("https://hub.example.com:6443", ca.pem)), "cluster-name": []byte("cluster1")}}
-	m.issue(user, now.Add(-time.Hour), now.Add(time.Hour))
+		"kubeconfig": []byte(ca.Kubeconfig("https://hub.example.com:6443")), "cluster-name": []byte("cluster1")}}
+	m.issue(fakepki.User, now.Add(-time.Hour), now.Add(time.Hour))
 	return m
 }
 
 func (m *material) issue(commonName string, notBefore, notAfter time.Time) {
 	m.t.Helper()
-	m.data["tls.crt"], m.data["tls.key"] = m.ca.issue(commonName, notBefore, notAfter)
+	m.data["tls.crt"], m.data["tls.key"] = m.ca.Issue(commonName, notBefore, notAfter)
 }
 
 func (m *material) replace(old, now string) {
@@ -121,10 +111,10 @@ func kubeconfigCases() []spoiled {
 	}
 }
 
-func loginCases(t *testing.T, ca *authority) []spoiled {
+func loginCases(t *testing.T, ca *fakepki.Authority) []spoiled {
 	t.Helper()
 	day := 24 * time.Hour
-	_, otherKey := ca.issue(user, now.Add(-time.Hour), now.Add(time.Hour))
+	_, otherKey := ca.Issue(fakepki.User, now.Add(-time.Hour), now.Add(time.Hour))
 	replace := func(old, now string) func(*material) { return func(m *material) { m.replace(old, now) } }
 	set := func(key, value string) func(*material) { return func(m *material) { m.data[key] = []byte(value) } }
 	without := func(key string) func(*material) { return func(m *material) { delete(m.data, key) } }
@@ -132,7 +122,7 @@ func loginCases(t *testing.T, ca *authority) []spoiled {
 		return func(m *material) { m.issue(commonName, notBefore, notAfter) }
 	}
 	admin := issue("kubernetes-admin", now.Add(-day), now.Add(day))
-	other := issue(strings.Replace(user, "cluster1", "cluster2", 1), now.Add(-day), now.Add(day))
+	other := issue(strings.Replace(fakepki.User, "cluster1", "cluster2", 1), now.Add(-day), now.Add(day))
 	return []spoiled{
 		{name: "no key", spoil: without("tls.key"), want: KeyMissing},
 		{name: "empty key", spoil: set("tls.key", ""), want: KeyMissing},
@@ -146,15 +136,15 @@ func loginCases(t *testing.T, ca *authority) []spoiled {
 		{name: "certificate is no PEM", spoil: set("tls.crt", "x"), want: CertificateInvalid},
 		{name: "half a certificate", spoil: func(m *material) { m.data["tls.crt"] = m.data["tls.crt"][:200] }, want: CertificateInvalid},
 		{name: "key of another certificate, half-way through a renewal", spoil: set("tls.key", string(otherKey)), want: KeyMismatch},
-		{name: "expired", spoil: issue(user, now.Add(-day), now), want: CertificateExpired},
-		{name: "not valid yet", spoil: issue(user, now.Add(time.Minute), now.Add(day)), want: CertificateTooEarly},
+		{name: "expired", spoil: issue(fakepki.User, now.Add(-day), now), want: CertificateExpired},
+		{name: "not valid yet", spoil: issue(fakepki.User, now.Add(time.Minute), now.Add(day)), want: CertificateTooEarly},
 		{name: "another cluster", spoil: other, want: CertificateForOther},
 		{name: "another cluster, by hand", spoil: other, want: CertificateForOther, byHand: true},
 		{name: "a cluster whose name begins alike", want: CertificateForOther,
-			spoil: issue(strings.Replace(user, "cluster1", "cluster10", 1), now.Add(-day), now.Add(day))},
+			spoil: issue(strings.Replace(fakepki.User, "cluster1", "cluster10", 1), now.Add(-day), now.Add(day))},
 		{name: "another add-on", want: CertificateForOther,
-			spoil: issue(strings.Replace(user, "helloworld:agent", "other:agent", 1), now.Add(-day), now.Add(day))},
-		{name: "no agent name", spoil: issue(strings.TrimSuffix(user, "helloworld-agent"), now.Add(-day), now.Add(day)), want: CertificateForOther},
+			spoil: issue(strings.Replace(fakepki.User, "helloworld:agent", "other:agent", 1), now.Add(-day), now.Add(day))},
+		{name: "no agent name", spoil: issue(strings.TrimSuffix(fakepki.User, "helloworld-agent"), now.Add(-day), now.Add(day)), want: CertificateForOther},
 		{name: "not an agent of OCM's", spoil: admin, want: CertificateForOther},
 		{name: "not an agent of OCM's, by hand", spoil: admin, byHand: true},
 		{name: "nothing to log in with", spoil: replace(login, "{}"), want: CredentialsMissing},
@@ -192,7 +182,7 @@ func tokenCases(t *testing.T) []spoiled {
 }
 
 func TestLoad(t *testing.T) {
-	ca := newAuthority(t)
+	ca := fakepki.New(t)
 	tests := append(kubeconfigCases(), loginCases(t, ca)...)
 	for _, test := range append(tests, tokenCases(t)...) {
 		t.Run(test.name, func(t *testing.T) {
@@ -213,7 +203,7 @@ func TestLoad(t *testing.T) {
 }
 
 func TestLoadsWhatExpiresFirst(t *testing.T) {
-	ca := newAuthority(t)
+	ca := fakepki.New(t)
 	m := newMaterial(t, ca)
 	m.replace(login, "{client-certificate: tls.crt, client-key: tls.key, tokenFile: token}")
 	m.data["token"] = token(t, map[string]any{"sub": identity.serviceAccount(), "exp": now.Add(time.Minute).Unix()})
@@ -230,8 +220,7 @@ func TestLoadsWhatExpiresFirst(t *testing.T) {
 }
 
 func TestFilesOf(t *testing.T) {
-	text := kubeconfig("https://a", nil)
-	text = strings.Replace(text, "certificate-authority-data: ", "certificate-authority: ../ca.crt", 1)
+	text := strings.Replace(fakepki.New(t).Kubeconfig("https://a"), "certificate-authority-data: ", "certificate-authority: ../ca.crt }\n#", 1)
 	if diff := cmp.Diff([]string{"../ca.crt", "tls.crt", "tls.key"}, FilesOf([]byte(text))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -241,10 +230,10 @@ func TestFilesOf(t *testing.T) {
 }
 
 func TestDecide(t *testing.T) {
-	ca := newAuthority(t)
+	ca := fakepki.New(t)
 	with := func(change func(*Credentials)) *Credentials {
-		pair := ca.pair(user, now, now.Add(time.Hour))
-		c := &Credentials{Endpoint: Endpoint{Server: "https://a", CAData: ca.pem}, Login: Login{Certificate: &pair}}
+		pair := ca.Pair(fakepki.User, now, now.Add(time.Hour))
+		c := &Credentials{Endpoint: Endpoint{Server: "https://a", CAData: ca.PEM}, Login: Login{Certificate: &pair}}
 		change(c)
 		return c
 	}

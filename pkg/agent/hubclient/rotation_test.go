@@ -76,7 +76,7 @@ func (s *scene) inUse() string {
 // rotate puts a new certificate into the secret and waits until it is in use.
 func (s *scene) rotate() string {
 	s.t.Helper()
-	cert, key := s.fresh()
+	cert, key := s.ca.Fresh()
 	leaf, err := parseLeaf(cert)
 	if err != nil {
 		s.t.Fatal(err)
@@ -115,7 +115,7 @@ func count(requests []fakeapi.Request, verb, resource string) int {
 func TestRotationsLoseNothingAndListNothing(t *testing.T) {
 	s, r := newScene(t), &reader{}
 	s.write(s.hub, 0)
-	cert, key := s.fresh()
+	cert, key := s.ca.Fresh()
 	s.put(s.hub.HTTP().URL, cert, key)
 	s.run(r.serve)
 	s.eventually("read", func() bool { return r.value() == "0" })
@@ -156,7 +156,7 @@ func (s *scene) transports() int {
 func TestThousandRotations(t *testing.T) {
 	s, r := newScene(t), &reader{}
 	s.write(s.hub, 0)
-	cert, key := s.fresh()
+	cert, key := s.ca.Fresh()
 	s.put(s.hub.HTTP().URL, cert, key)
 	s.run(r.serve)
 	s.eventually("read", func() bool { return r.value() == "0" })
@@ -205,7 +205,7 @@ func TestThousandRotations(t *testing.T) {
 func TestRequestsOnTheirWaySurviveARotation(t *testing.T) {
 	s, r := newScene(t), &reader{}
 	s.write(s.hub, 0)
-	cert, key := s.fresh()
+	cert, key := s.ca.Fresh()
 	s.put(s.hub.HTTP().URL, cert, key)
 	arrived, answer := make(chan struct{}), make(chan struct{})
 	s.hub.Before = func(r fakeapi.Request) *apierrors.StatusError {
@@ -248,7 +248,7 @@ func TestNewCredentialsEndTheWait(t *testing.T) {
 		}
 		return nil
 	}
-	cert, key := s.fresh()
+	cert, key := s.ca.Fresh()
 	s.put(s.hub.HTTP().URL, cert, key)
 	s.run(r.serve)
 	s.eventually("tried three times", func() bool { mu.Lock(); defer mu.Unlock(); return refused >= 3 })
