@@ -6,8 +6,8 @@ import (
 )
 
 // Reason says in one stable word what is wrong with credentials. There is one
-// for each thing that has to be right; README's page on the hub's credentials
-// says what to do about each.
+// for each thing that has to be right; docs/hub-credentials.md says what to do
+// about each.
 type Reason string
 
 const (
