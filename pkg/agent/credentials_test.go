@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -45,10 +46,18 @@ type site struct {
 	logs logs
 }
 
+var addresses atomic.Int32
+
+// ownAddress returns one that no other test, and no client, is given: these
+// tests run beside each other.
+func ownAddress() string {
+	return fmt.Sprintf("127.77.0.%d:8080", addresses.Add(1))
+}
+
 func newSite(t *testing.T) *site {
 	t.Helper()
 	hub := fakeapi.New()
-	s := &site{pair: &pair{t: t, hub: hub, managed: newAPI(t), health: free(t), metrics: free(t)}, ca: fakepki.New(t)}
+	s := &site{pair: &pair{t: t, hub: hub, managed: newAPI(t), health: ownAddress(), metrics: ownAddress()}, ca: fakepki.New(t)}
 	hub.HTTP().TLS = s.ca.HubTLS()
 	hub.HTTP().EnableHTTP2 = true
 	hub.HTTP().StartTLS()
