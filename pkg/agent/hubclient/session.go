@@ -48,3 +48,9 @@ func (s *session) end() {
 	}
 	s.connection.close()
 }
+
+// working says that the hub answers; a session that was never started has
+// nothing to complain of.
+func (s *session) working() bool {
+	return s == nil || s.connection.working()
+}

@@ -176,6 +176,19 @@ func (s *Server) Get(resource, namespace, name string) Object {
 	return nil
 }
 
+// List returns the objects of a namespace, in no order.
+func (s *Server) List(resource, namespace string) []Object {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var objects []Object
+	for k, object := range s.objects {
+		if k.resource == resource && k.namespace == namespace {
+			objects = append(objects, object.DeepCopyObject().(Object))
+		}
+	}
+	return objects
+}
+
 // store puts an object under a new resource version. The lock is held.
 func (s *Server) store(k key, object Object, event watch.EventType) {
 	s.version++
