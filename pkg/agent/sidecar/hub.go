@@ -80,25 +80,26 @@ type hub struct {
 
 var errNoCredentials = errors.New("there are no usable credentials for the hub")
 
-// use makes the credentials the ones of all further requests; nil: none.
-func (h *hub) use(credentials *Credentials) error {
+// use makes the credentials the ones of all further requests; nil: none. It says
+// whether they are others than before.
+func (h *hub) use(credentials *Credentials) (bool, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if credentials == h.inUse {
-		return nil
+		return false, nil
 	}
 	var next *connection
 	if credentials != nil {
 		var err error
 		if next, err = connect(credentials, h.namespace); err != nil {
-			return err
+			return false, err
 		}
 	}
 	if h.connection != nil {
 		h.connection.transport.CloseIdleConnections()
 	}
 	h.inUse, h.connection = credentials, next
-	return nil
+	return true, nil
 }
 
 // request does one request. After one that failed the connection is given up:

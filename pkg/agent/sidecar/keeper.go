@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
 	"open-cluster-management.io/helloworld-addon/pkg/agent/kubeclient"
@@ -21,6 +22,7 @@ import (
 type keeper struct {
 	options *Options
 	clock   clock.PassiveClock
+	logger  klog.Logger
 	started time.Time
 	pod     *view.View[*corev1.Pod]
 	// secret is nil where none is looked at.
@@ -40,7 +42,7 @@ type loaded struct {
 }
 
 func newKeeper(ctx context.Context, options *Options, managed *kubeclient.Client, clock clock.PassiveClock) (*keeper, error) {
-	k := &keeper{options: options, clock: clock, started: clock.Now(), hub: &hub{namespace: options.LeaseNamespace}}
+	k := &keeper{options: options, clock: clock, logger: klog.FromContext(ctx), started: clock.Now(), hub: &hub{namespace: options.LeaseNamespace}}
 	byName := func(name string) string { return fields.OneTermEqualSelector("metadata.name", name).String() }
 	var err error
 	k.pod, err = view.New(ctx, "Pod "+options.PodNamespace+"/"+options.PodName,
@@ -113,8 +115,13 @@ func (k *keeper) credentials(now time.Time) *Cause {
 	if cause != nil {
 		use = nil
 	}
-	if err := k.hub.use(use); err != nil {
+	changed, err := k.hub.use(use)
+	if err != nil {
 		return &Cause{KubeconfigInvalid, oneLine(err.Error())}
+	}
+	if changed && use != nil {
+		k.logger.Info("Using the credentials in the secret", "secret", klog.KObj(secret),
+			"resourceVersion", secret.ResourceVersion, "notAfter", use.NotAfter)
 	}
 	return cause
 }

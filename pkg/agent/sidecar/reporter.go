@@ -33,7 +33,6 @@ const (
 // reporter tells what becomes of the lease: by Events on the pod when that
 // changes, and by numbers.
 type reporter struct {
-	where   string
 	clock   clock.PassiveClock
 	metrics *metrics
 	// event writes one on the pod; false: it cannot, the pod is not known yet.
@@ -48,32 +47,26 @@ type reporter struct {
 
 var errNoRenewalYet = errors.New("not renewed yet")
 
-func newReporter(where string, clock clock.PassiveClock, metrics *metrics, event func(kind, reason, message string) bool) *reporter {
-	return &reporter{where: where, clock: clock, metrics: metrics, event: event, lease: errNoRenewalYet}
+func newReporter(clock clock.PassiveClock, metrics *metrics, event func(kind, reason, message string) bool) *reporter {
+	return &reporter{clock: clock, metrics: metrics, event: event, lease: errNoRenewalYet}
 }
 
-// renewed is told the result of each attempt to renew.
-func (r *reporter) renewed(err error) {
-	if err == nil {
-		r.metrics.renewed(r.clock.Now())
-		r.say(nil)
-		return
-	}
-	cause := Classify(err, r.where)
-	r.metrics.failed(cause.Reason)
-	r.say(cause)
-}
-
-// paused is told why there is no attempt.
-func (r *reporter) paused(reason error) {
+// renewed is told the result of each attempt to renew, nil or a *Cause.
+func (r *reporter) renewed(result error) {
 	var cause *Cause
-	if errors.As(reason, &cause) {
-		r.say(cause)
+	if errors.As(result, &cause) {
+		r.metrics.failed(cause.Reason)
+	} else {
+		r.metrics.renewed(r.clock.Now())
 	}
+	r.say(result)
 }
 
-// say writes an Event where the reason is another one than before.
-func (r *reporter) say(cause *Cause) {
+// say is told why the lease is not renewed, a *Cause, or nil that it was. It
+// writes an Event where the reason is another one than before.
+func (r *reporter) say(result error) {
+	var cause *Cause
+	errors.As(result, &cause)
 	kind, reason, message := corev1.EventTypeNormal, reasonRenewing, "the lease is renewed"
 	r.mu.Lock()
 	defer r.mu.Unlock()

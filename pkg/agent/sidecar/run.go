@@ -61,7 +61,7 @@ func Run(ctx context.Context, options *Options) error {
 	events := newEvents(ctx, managed.Events(options.PodNamespace),
 		types.NamespacedName{Namespace: options.PodNamespace, Name: options.PodName}, keeper.podUID)
 	defer events.close()
-	reporter := newReporter(options.where(), clock.RealClock{}, metrics, events.write)
+	reporter := newReporter(clock.RealClock{}, metrics, events.write)
 	servers, err := listen(ctx, options, healthHandler(keeper.credentialsProblem, reporter.leaseProblem), metricsHandler(metrics.registry))
 	if err != nil {
 		return err
@@ -88,7 +88,11 @@ func newRenewer(options *Options, managed *kubeclient.Client, keeper *keeper, re
 			}
 			return nil
 		},
-		Renewed: reporter.renewed, Paused: reporter.paused, Clock: clock.RealClock{},
+		Explain: func(err error) (string, error) {
+			cause := Classify(err, options.where())
+			return string(cause.Reason), cause
+		},
+		Renewed: reporter.renewed, Paused: reporter.say, Clock: clock.RealClock{},
 	}
 	if options.LeaseLocation == OnManaged {
 		config.Client = managed.Leases(options.LeaseNamespace)

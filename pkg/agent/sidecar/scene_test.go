@@ -177,4 +177,3 @@ func (s *scene) noFailure() {
 		s.t.Error("a renewal failed")
 	}
 }
-
