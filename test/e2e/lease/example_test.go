@@ -187,11 +187,14 @@ func hubRestart(t *testing.T, env *environment) {
 	func() {
 		defer run(t, "START_HUB")
 		run(t, "STOP_HUB")
+		eventually(t, "the hub does not answer", func(ctx context.Context) error {
+			if env.hub.answers(ctx) == nil {
+				return errNotYet
+			}
+			return nil
+		})
 	}()
-	eventually(t, "the hub answers", func(ctx context.Context) error {
-		_, err := env.hub.kube.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
-		return err
-	})
+	eventually(t, "the hub answers", env.hub.answers)
 	back := time.Now()
 	for _, c := range env.clusters {
 		eventually(t, c.name+": renewals after", records[c].renewsAfter(back))
@@ -200,4 +203,9 @@ func hubRestart(t *testing.T, env *environment) {
 		must(t, "get the example's pod", err)
 		sameSidecar(t, pods[c], after)
 	}
+}
+
+func (a *api) answers(ctx context.Context) error {
+	_, err := a.kube.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
+	return err
 }

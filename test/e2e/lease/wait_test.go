@@ -13,7 +13,7 @@ const (
 	callTimeout  = 15 * time.Second
 	// deadline is a guard, not an aim: a kubelet takes up to 90 s to bring a
 	// ConfigMap into a running pod, and waits between restarts.
-	deadline = 4 * time.Minute
+	deadline = 6 * time.Minute
 )
 
 // check returns nil when the expected state is there, and otherwise what is
