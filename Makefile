@@ -43,7 +43,7 @@ demo: bin/ocm-sandbox image-root bin/ocm-demo ## Run the main job before your ey
 	@bin/ocm-demo --dir='$(SANDBOX_DIR)' --clusters='$(CLUSTERS)' --image='$(IMAGE)' $(if $(ONCE),--once)
 
 .PHONY: test
-test: test-unit test-sandbox test-e2e ## All tests that pass within 10 minutes once the programs are built
+test: test-unit test-sandbox test-e2e test-situations ## All tests that pass within 10 minutes once the programs are built
 
 ##@ Development
 
@@ -109,6 +109,10 @@ test-sandbox: sandbox-programs ## Test the sandbox itself, with real control pla
 .PHONY: test-e2e
 test-e2e: sandbox-programs image-root shell-image ## Run the end-to-end scenarios on a sandbox with two managed clusters
 	@test/e2e/on-sandbox $(IMAGE) $(IMAGE_ROOT) $(TEST_FLAGS)
+
+.PHONY: test-situations
+test-situations: sandbox-programs image-root ## Run the registration agent's situations 1 to 4 (LONG_TESTS=1: all) on sandboxes
+	@test/situations/on-sandbox $(IMAGE) $(IMAGE_ROOT) $(TEST_FLAGS)
 
 .PHONY: test-long
 test-long: export LONG_TESTS := 1

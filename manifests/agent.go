@@ -28,6 +28,11 @@ var (
 	//go:embed agent/deployment.yaml
 	AgentDeploymentYAML []byte
 
+	// HostedMarkerRuleYAML is what the uninstall hook may do on the managed cluster
+	// in hosted mode besides: find the object with which its marker goes.
+	//go:embed agent/hosted-marker-rule.yaml
+	HostedMarkerRuleYAML []byte
+
 	// UninstallJobYAML is the pre-delete hook, which removes the copies.
 	//go:embed agent/uninstall-job.yaml
 	UninstallJobYAML []byte

@@ -27,6 +27,11 @@ const (
 	// FlagKubeconfig takes the managed cluster's kubeconfig. Empty: in-cluster.
 	FlagKubeconfig = "kubeconfig"
 
+	// FlagHosted says that the agent runs on another cluster than the managed one,
+	// which FlagKubeconfig reaches then. The lease and the secret with the hub's
+	// kubeconfig are where it runs.
+	FlagHosted = "hosted"
+
 	// FlagHealthBindAddress takes the address of /healthz and /readyz.
 	FlagHealthBindAddress = "health-bind-address"
 

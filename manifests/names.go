@@ -52,6 +52,15 @@ const (
 	// registration agent writes it: <add-on>-hub-kubeconfig.
 	HubKubeconfigSecret = AddonName + "-hub-kubeconfig"
 
+	// ManagedKubeconfigSecret has the kubeconfig of the managed cluster, under the
+	// key ManagedKubeconfigKey, where the agent runs on a hosting cluster. Whoever
+	// sets that up provides it. The name is the one by which addon-framework's
+	// templates know it: <add-on>-managed-kubeconfig.
+	ManagedKubeconfigSecret = AddonName + "-managed-kubeconfig"
+
+	// ManagedKubeconfigKey is the key in ManagedKubeconfigSecret.
+	ManagedKubeconfigKey = "kubeconfig"
+
 	// UninstallMarker is a ConfigMap that the pre-delete hook creates, and that
 	// makes the agent stop. It is never mirrored.
 	UninstallMarker = "helloworld-agent-uninstall"

@@ -20,6 +20,8 @@ type Options struct {
 	HubKubeconfig string
 	// Kubeconfig is the managed cluster's; empty means in-cluster.
 	Kubeconfig string
+	// Hosted says that the pod runs on another cluster than the managed one.
+	Hosted bool
 	// HealthBindAddress is where /healthz and /readyz are served.
 	HealthBindAddress string
 	// MetricsBindAddress is where /metrics is served; "0" for nowhere.
@@ -83,6 +85,9 @@ func (o *Options) addCommonFlags(flags *pflag.FlagSet) {
 		"Name of the Secret in the install namespace that holds the hub's kubeconfig.")
 	flags.StringVar(&o.Kubeconfig, manifests.FlagKubeconfig, o.Kubeconfig,
 		"Kubeconfig file of the managed cluster. Empty in a pod: its service account is used.")
+	flags.BoolVar(&o.Hosted, manifests.FlagHosted, o.Hosted,
+		"The pod runs on a hosting cluster: the lease and the hub's credentials are there, in a namespace of\n"+
+			"the same name, and only the copies are on the managed cluster, which --"+manifests.FlagKubeconfig+" reaches.")
 	flags.Float32Var(&o.KubeAPIQPS, manifests.FlagKubeAPIQPS, o.KubeAPIQPS,
 		"Limit of requests per second to an API server.")
 	flags.IntVar(&o.KubeAPIBurst, manifests.FlagKubeAPIBurst, o.KubeAPIBurst,

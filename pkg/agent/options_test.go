@@ -59,6 +59,8 @@ func TestValidate(t *testing.T) {
 		{"another secret", []string{"--hub-kubeconfig-secret=s"}, true},
 		{"no secret", []string{"--hub-kubeconfig-secret="}, false},
 		{"an empty file name", []string{"--hub-kubeconfig="}, false},
+		{"hosted", []string{"--hosted", "--kubeconfig=f"}, true},
+		{"hosted, and no managed cluster", []string{"--hosted"}, false},
 		{"the shortest lease", []string{"--lease-duration=4s"}, true},
 		{"longer than OCM waits", []string{"--lease-duration=301s"}, false},
 		{"not a number", []string{"--kube-api-qps=NaN"}, false},

@@ -58,6 +58,8 @@ type agent struct {
 	options *Options
 	clock   clock.WithTicker
 	managed *kubeclient.Client
+	// home is the cluster where the agent runs, with its lease and its secret.
+	home *kubeclient.Client
 	// fileHub is the hub's configuration from a file; nil: from the secret.
 	fileHub *rest.Config
 	hub     *hubclient.Manager
@@ -70,12 +72,9 @@ type agent struct {
 
 func newAgent(options *Options) (*agent, error) {
 	a := &agent{options: options, clock: clock.RealClock{}}
-	config, err := a.managedConfig()
+	err := a.connect()
 	if err != nil {
 		return nil, err
-	}
-	if a.managed, err = kubeclient.New(config); err != nil {
-		return nil, fmt.Errorf("connect to the managed cluster: %w", err)
 	}
 	if options.HubKubeconfig != "" {
 		if a.fileHub, err = hubclient.FromFile(options.HubKubeconfig); err != nil {
@@ -92,8 +91,8 @@ func newAgent(options *Options) (*agent, error) {
 			Namespace: options.Namespace, Name: manifests.AgentLease,
 			Holder: holder(), Duration: options.LeaseDuration,
 		},
-		Client:  a.managed.Leases(options.Namespace),
-		Healthy: func() error { return firstFailure(a.checks()) },
+		Client:  a.home.Leases(options.Namespace),
+		Healthy: a.mayRenew,
 		Clock:   a.clock,
 	})
 	return a, nil
@@ -103,7 +102,7 @@ func (a *agent) newHub() *hubclient.Manager {
 	base := &rest.Config{}
 	a.limit(base)
 	return hubclient.New(hubclient.Config{
-		Secrets:    a.managed.Secrets(a.options.Namespace),
+		Secrets:    a.home.Secrets(a.options.Namespace),
 		Namespace:  a.options.Namespace,
 		SecretName: a.options.HubKubeconfigSecret,
 		Identity:   hubclient.Identity{ClusterName: a.options.ClusterName, AddonName: manifests.AddonName},
@@ -118,6 +117,17 @@ func (a *agent) runOnHub(ctx context.Context) error {
 		return a.serve(ctx, a.fileHub)
 	}
 	return a.hub.Run(ctx, a.serve)
+}
+
+// mayRenew says whether the lease may be renewed. When the add-on is being
+// deleted it may not, though all is well: the pre-delete hook deletes the lease.
+func (a *agent) mayRenew() error {
+	if s := a.session.Load(); s != nil {
+		if err := s.mirror.Stopped(); errors.Is(err, uninstall.ErrUninstalling) {
+			return err
+		}
+	}
+	return firstFailure(a.checks())
 }
 
 // checks are what has to be right for the agent to do its work.

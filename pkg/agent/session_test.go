@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -27,11 +28,11 @@ func newPair(t *testing.T) *pair {
 	return &pair{t: t, hub: newAPI(t), managed: newAPI(t), health: free(t), metrics: free(t)}
 }
 
-func (p *pair) start() {
+func (p *pair) start(flags ...string) {
 	p.t.Helper()
-	stop, ended := start(p.t, "--cluster-name=cluster1", "--namespace=default",
-		"--kubeconfig="+kubeconfigFile(p.t, p.managed.Config().Host), "--hub-kubeconfig="+kubeconfigFile(p.t, p.hub.Config().Host),
-		"--health-bind-address="+p.health, "--metrics-bind-address="+p.metrics)
+	stop, ended := start(p.t, append([]string{"--cluster-name=cluster1", "--namespace=default",
+		"--kubeconfig=" + kubeconfigFile(p.t, p.managed.Config().Host), "--hub-kubeconfig=" + kubeconfigFile(p.t, p.hub.Config().Host),
+		"--health-bind-address=" + p.health, "--metrics-bind-address=" + p.metrics}, flags...)...)
 	p.t.Cleanup(func() {
 		stop()
 		if err := <-ended; err != nil {
@@ -150,13 +151,20 @@ func TestStopsWhenTheAddOnIsDeleted(t *testing.T) {
 	addOn.Finalizers = []string{"addon.open-cluster-management.io/addon-pre-delete"}
 	p.hub.Put("managedclusteraddons", addOn)
 	p.source("a")
-	p.start()
+	// renewed every second
+	p.start("--lease-duration=4s")
 	eventually(t, "copied", func() bool { return p.copied("a") })
+	eventually(t, "the lease", func() bool { return p.managed.Get("leases", "default", "helloworld") != nil })
 	p.hub.Remove("managedclusteraddons", "cluster1", "helloworld")
 	p.reports("False/Uninstalling: the add-on is being deleted: nothing is copied any more, and its pre-delete hook removes the copies")
 	p.managed.Remove("configmaps", "default", "a")
+	p.managed.Remove("leases", "default", "helloworld")
 	p.source("late")
 	p.stopped("after the add-on was deleted", "a", "late")
+	time.Sleep(1500 * time.Millisecond) // more than a period: something that must not happen
+	if p.managed.Get("leases", "default", "helloworld") != nil {
+		t.Error("the lease came back while the hook removes it")
+	}
 	if code, body := get("http://" + p.health + "/readyz"); code != http.StatusOK {
 		t.Errorf("not ready while it is uninstalled: %s", body)
 	}

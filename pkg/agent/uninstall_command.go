@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -22,7 +23,7 @@ import (
 	"open-cluster-management.io/helloworld-addon/pkg/agent/uninstall"
 )
 
-// tellTimeout bounds telling the hub.
+// tellTimeout bounds telling the hub, and finding the marker's owner.
 const tellTimeout = 30 * time.Second
 
 // uninstallOptions are the flags of the uninstall command.
@@ -72,18 +73,19 @@ func (o *uninstallOptions) run(ctx context.Context) error {
 	klog.FromContext(ctx).Info("Removing the copies", "version", info.GitVersion, "commit", info.GitCommit,
 		"clusterName", o.ClusterName, "namespace", o.Namespace, "addOnUID", o.addOnUID)
 	a := &agent{options: o.Options, clock: clock.RealClock{}}
-	config, err := a.managedConfig()
-	if err != nil {
+	if err := a.connect(); err != nil {
 		return err
 	}
-	if a.managed, err = kubeclient.New(config); err != nil {
-		return fmt.Errorf("connect to the managed cluster: %w", err)
+	owner, err := o.markerOwner(ctx, a)
+	if err != nil {
+		return err
 	}
 	err = uninstall.New(uninstall.Config{
 		Scope:  mirror.Scope{HubNamespace: o.ClusterName, InstallNamespace: o.Namespace},
 		AddOn:  types.UID(o.addOnUID),
-		Job:    o.job(),
+		Owner:  owner,
 		Client: a.managed.ConfigMaps(o.Namespace),
+		Leases: a.home.Leases(o.Namespace),
 		Report: func(ctx context.Context, message string) {
 			if err := o.tellHub(ctx, a, message); err != nil {
 				klog.FromContext(ctx).Info("Cannot tell the hub what is left", "reason", err.Error())
@@ -97,11 +99,27 @@ func (o *uninstallOptions) run(ctx context.Context) error {
 	return err
 }
 
-func (o *uninstallOptions) job() *metav1.OwnerReference {
-	if o.jobUID == "" {
-		return nil
+// markerOwner is the object that the marker goes with: the Job that runs this,
+// or, where that is on another cluster, the ServiceAccount on the managed one,
+// which is removed at the same time. Nil: the marker stays.
+func (o *uninstallOptions) markerOwner(ctx context.Context, a *agent) (*metav1.OwnerReference, error) {
+	switch {
+	case o.Hosted:
+		ctx, cancel := context.WithTimeout(ctx, tellTimeout)
+		defer cancel()
+		account, err := a.managed.ServiceAccounts(o.Namespace).Get(ctx, manifests.AgentServiceAccount, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("get ServiceAccount %s of the managed cluster: %w", manifests.AgentServiceAccount, err)
+		}
+		return &metav1.OwnerReference{APIVersion: "v1", Kind: "ServiceAccount", Name: account.Name, UID: account.UID}, nil
+	case o.jobUID != "":
+		return &metav1.OwnerReference{APIVersion: "batch/v1", Kind: "Job", Name: o.jobName, UID: types.UID(o.jobUID)}, nil
+	default:
+		return nil, nil
 	}
-	return &metav1.OwnerReference{APIVersion: "batch/v1", Kind: "Job", Name: o.jobName, UID: types.UID(o.jobUID)}
 }
 
 // tellHub puts the message into the add-on's condition, with the agent's own
@@ -131,7 +149,7 @@ func (o *uninstallOptions) tellHub(ctx context.Context, a *agent, message string
 
 // hubConfig is how to reach the hub; done has to be called in the end.
 func (o *uninstallOptions) hubConfig(ctx context.Context, a *agent) (config *rest.Config, done func(), err error) {
-	secret, err := a.managed.Secrets(o.Namespace).Get(ctx, o.HubKubeconfigSecret, metav1.GetOptions{})
+	secret, err := a.home.Secrets(o.Namespace).Get(ctx, o.HubKubeconfigSecret, metav1.GetOptions{})
 	if err != nil {
 		return nil, nil, fmt.Errorf("get secret %s: %w", o.HubKubeconfigSecret, err)
 	}

@@ -46,6 +46,9 @@ func (o *Options) validateNames(p *problems) {
 	p.name(manifests.FlagClusterName, o.ClusterName, "the managed cluster's name on the hub", validation.IsDNS1123Label)
 	p.name(manifests.FlagNamespace, o.Namespace, "the install namespace", validation.IsDNS1123Label)
 	p.name(manifests.FlagHubKubeconfigSecret, o.HubKubeconfigSecret, "the secret's name", validation.IsDNS1123Subdomain)
+	if o.Hosted && o.Kubeconfig == "" {
+		p.add(manifests.FlagHosted, true, "give the managed cluster's kubeconfig by --%s, which another cluster's agent cannot do without", manifests.FlagKubeconfig)
+	}
 	// Written so that NaN is refused.
 	if !(o.KubeAPIQPS > 0) {
 		p.add(manifests.FlagKubeAPIQPS, o.KubeAPIQPS, "give a number above 0")

@@ -73,7 +73,7 @@ func TestConversionWebhookAway(t *testing.T) {
 // outageEnvironment is one on which the add-on is enabled.
 func outageEnvironment(t *testing.T) *environment {
 	t.Helper()
-	env, err := loadEnvironment(os.Getenv)
+	env, err := loadEnvironment(os.Getenv, 2)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ const (
 	hubEnv      = "HUB_KUBECONFIG"
 	clustersEnv = "CLUSTER_KUBECONFIGS"
 
-	howToRun = "run the suite by `make test`, or give it a hub and at least two managed clusters: " +
+	howToRun = "run the suite by `make test`, or give it a hub and managed clusters: " +
 		hubEnv + "=/path/hub.kubeconfig " + clustersEnv + "=cluster1=/path/a.kubeconfig,cluster2=/path/b.kubeconfig " +
 		"go test -tags e2e ./test/e2e -v (absolute paths)"
 )
@@ -64,8 +64,8 @@ type cluster struct {
 }
 
 // loadEnvironment reads the two variables and says everything that is wrong
-// with them.
-func loadEnvironment(getenv func(string) string) (*environment, error) {
+// with them. At least so many clusters are needed.
+func loadEnvironment(getenv func(string) string, atLeast int) (*environment, error) {
 	var problems []error
 	env := &environment{}
 
@@ -77,7 +77,7 @@ func loadEnvironment(getenv func(string) string) (*environment, error) {
 		env.hub = h
 	}
 
-	paths, err := parseClusters(getenv(clustersEnv))
+	paths, err := parseClusters(getenv(clustersEnv), atLeast)
 	if err != nil {
 		problems = append(problems, fmt.Errorf("%s: %w", clustersEnv, err))
 	}
@@ -101,7 +101,7 @@ func loadEnvironment(getenv func(string) string) (*environment, error) {
 }
 
 // parseClusters reads "name=path,name=path".
-func parseClusters(value string) (map[string]string, error) {
+func parseClusters(value string, atLeast int) (map[string]string, error) {
 	if value == "" {
 		return nil, errors.New("not set")
 	}
@@ -116,8 +116,8 @@ func parseClusters(value string) (map[string]string, error) {
 		}
 		paths[name] = path
 	}
-	if len(paths) < 2 {
-		return nil, fmt.Errorf("%d cluster given, the scenarios need two", len(paths))
+	if len(paths) < atLeast {
+		return nil, fmt.Errorf("%d given, at least %d needed", len(paths), atLeast)
 	}
 	return paths, nil
 }

@@ -34,11 +34,11 @@ var onKind = []struct {
 }
 
 func TestOnKind(t *testing.T) {
-	env, err := loadEnvironment(os.Getenv)
+	env, err := loadEnvironment(os.Getenv, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
-	nodes, err := parseClusters(os.Getenv(nodesEnv))
+	nodes, err := parseClusters(os.Getenv(nodesEnv), 3)
 	if err != nil {
 		t.Fatalf("%s: %v", nodesEnv, err)
 	}

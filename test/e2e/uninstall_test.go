@@ -60,6 +60,7 @@ func uninstallRemovesCopies(t *testing.T, env *environment) {
 	must(t, "a foreign ConfigMap stays", c.untouched(foreign)(t.Context()))
 	must(t, "another cluster's copy stays", c.untouched(lookalike)(t.Context()))
 	eventually(t, "the hook's own ConfigMap is gone", c.hasNoCopy("helloworld-agent-uninstall"))
+	must(t, "the lease is gone", c.hasNoLease(t.Context()))
 
 	reach(t, env.startEnabling(t, c, "after uninstalling", env.enableV1beta1))
 }
@@ -84,7 +85,18 @@ func uninstallWithoutAgent(t *testing.T, env *environment) {
 	must(t, "disable the add-on", env.disable(t.Context(), c))
 	timings.record(c.name+": uninstall without an agent", time.Since(start))
 	must(t, "the copy is gone", c.hasNoCopy("e2e-uninstall-alone")(t.Context()))
+	must(t, "the lease is gone", c.hasNoLease(t.Context()))
 	reach(t, env.startEnabling(t, c, "after uninstalling alone", env.enableV1alpha1))
+}
+
+// hasNoLease: one that stayed would make the add-on look available when it is
+// enabled again, before its agent runs.
+func (c *cluster) hasNoLease(ctx context.Context) error {
+	_, err := c.kube.CoordinationV1().Leases(c.installNamespace).Get(ctx, agentLease, metav1.GetOptions{})
+	if err == nil {
+		return fmt.Errorf("lease %s/%s is still there", c.installNamespace, agentLease)
+	}
+	return ignoreNotFound(err)
 }
 
 // awaitCopying waits until the agent copies, and removes the ConfigMap of the

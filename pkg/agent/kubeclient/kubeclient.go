@@ -1,6 +1,6 @@
 // Package kubeclient makes clients for the kinds of object that the programs on
-// a managed cluster handle: ConfigMaps, Secrets, Pods, Events and Leases, and
-// ManagedClusterAddOns on the hub.
+// a managed cluster handle: ConfigMaps, Secrets, ServiceAccounts, Pods, Events
+// and Leases, and ManagedClusterAddOns on the hub.
 //
 // It exists because the generated clientset registers every API group of
 // Kubernetes, which costs the agent megabytes of program and memory. The
@@ -33,6 +33,8 @@ type (
 	Secrets = gentype.ClientWithList[*corev1.Secret, *corev1.SecretList]
 	// Pods are the pods of a namespace.
 	Pods = gentype.ClientWithList[*corev1.Pod, *corev1.PodList]
+	// ServiceAccounts are the ServiceAccounts of a namespace.
+	ServiceAccounts = gentype.Client[*corev1.ServiceAccount]
 	// Events are the events of a namespace.
 	Events = gentype.Client[*corev1.Event]
 	// AddOns are the ManagedClusterAddOns of a namespace on the hub.
@@ -140,6 +142,12 @@ func (c *Client) Leases(namespace string) *Leases {
 	return gentype.NewClientWithList("leases", c.coordination, c.parameters, namespace,
 		func() *coordinationv1.Lease { return &coordinationv1.Lease{} },
 		func() *coordinationv1.LeaseList { return &coordinationv1.LeaseList{} })
+}
+
+// ServiceAccounts returns the client for the ServiceAccounts of namespace.
+func (c *Client) ServiceAccounts(namespace string) *ServiceAccounts {
+	return gentype.NewClient("serviceaccounts", c.core, c.parameters, namespace,
+		func() *corev1.ServiceAccount { return &corev1.ServiceAccount{} })
 }
 
 // Events returns the client for the Events of namespace.

@@ -44,8 +44,8 @@ func Marker(present *corev1.ConfigMap, config Config) (*corev1.ConfigMap, error)
 		Name: manifests.UninstallMarker, Namespace: config.Scope.InstallNamespace,
 		Labels: map[string]string{manifests.UninstallLabel: string(config.AddOn)},
 	}}
-	if config.Job != nil {
-		wanted.OwnerReferences = []metav1.OwnerReference{*config.Job}
+	if config.Owner != nil {
+		wanted.OwnerReferences = []metav1.OwnerReference{*config.Owner}
 	}
 	if present == nil {
 		return wanted, nil

@@ -44,15 +44,26 @@ type Client interface {
 	Delete(ctx context.Context, name string, options metav1.DeleteOptions) error
 }
 
+// LeaseClient deletes the leases of the install namespace.
+type LeaseClient interface {
+	Delete(ctx context.Context, name string, options metav1.DeleteOptions) error
+}
+
 // Config is what a Hook works with.
 type Config struct {
 	Scope mirror.Scope
 	// AddOn is the UID of the ManagedClusterAddOn that is being deleted.
 	AddOn types.UID
-	// Job is the Job that runs the hook, which the marker goes with; nil where
-	// it is run by hand, and the marker stays.
-	Job    *metav1.OwnerReference
+	// Owner is what the marker goes with, which has to be in the same namespace:
+	// the Job that runs the hook, or, where that is on a hosting cluster, something
+	// that is removed with the agent. Nil where it is run by hand, and the marker
+	// stays.
+	Owner  *metav1.OwnerReference
 	Client Client
+	// Leases has the agent's lease, which goes last: one that stays behind would
+	// make the add-on look available when it is enabled again, before its agent
+	// runs.
+	Leases LeaseClient
 	// Report is told what is left, when it changes.
 	Report func(ctx context.Context, message string)
 	Clock  clock.WithTicker
@@ -73,7 +84,7 @@ func New(config Config) *Hook {
 	return &Hook{config: config}
 }
 
-// Run removes the copies and returns nil when a fresh list shows none. It tries
+// Run removes the copies, and the lease when a fresh list shows no copy. It tries
 // without end: the only error is that ctx ended before.
 func (h *Hook) Run(ctx context.Context) error {
 	logger := klog.FromContext(ctx)
@@ -87,10 +98,18 @@ func (h *Hook) Run(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return fmt.Errorf("remove the copies: %w", context.Cause(ctx))
 		case err == nil && left == 0:
-			if done, err := h.stable(ctx); err != nil || done {
+			done, err := h.stable(ctx)
+			if err != nil {
 				return err
 			}
-			continue
+			if !done {
+				continue
+			}
+			if err = h.dropLease(ctx); err == nil {
+				return nil
+			}
+			logger.Error(err, "The copies are removed, the lease is not, trying again", "wait", wait)
+			h.tell(ctx, err)
 		case err != nil:
 			logger.Error(err, "Not all copies are removed, trying again", "left", left, "wait", wait)
 			h.tell(ctx, err)
@@ -222,6 +241,18 @@ func (h *Hook) stable(ctx context.Context) (bool, error) {
 	}
 	copies, err := h.list(ctx)
 	return err == nil && len(copies) == 0, nil
+}
+
+// dropLease deletes the agent's lease. An agent that has stopped for the
+// uninstall does not renew it any more.
+func (h *Hook) dropLease(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	err := h.config.Leases.Delete(ctx, manifests.AgentLease, metav1.DeleteOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("delete Lease %s: %w", manifests.AgentLease, err)
+	}
+	return nil
 }
 
 // list reads the copies from the API server, from no cache.

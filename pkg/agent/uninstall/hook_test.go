@@ -62,8 +62,8 @@ func (c *cluster) start(ctx context.Context) {
 	}
 	hook := New(Config{
 		Scope: mirror.Scope{HubNamespace: "cluster1", InstallNamespace: namespace}, AddOn: "uid-1",
-		Job:    &metav1.OwnerReference{APIVersion: "batch/v1", Kind: "Job", Name: "job", UID: "job-uid"},
-		Client: client.ConfigMaps(namespace), Clock: c.clock,
+		Owner:  &metav1.OwnerReference{APIVersion: "batch/v1", Kind: "Job", Name: "job", UID: "job-uid"},
+		Client: client.ConfigMaps(namespace), Leases: client.Leases(namespace), Clock: c.clock,
 		Report: func(_ context.Context, message string) { c.said <- message },
 	})
 	go func() { c.ended <- hook.Run(ctx) }()
@@ -120,15 +120,23 @@ func TestHookRemovesExactlyTheCopies(t *testing.T) {
 	c.put("of-another", map[string]string{"app.kubernetes.io/managed-by": "helloworld-agent"},
 		map[string]string{"helloworld.open-cluster-management.io/source": "cluster10/of-another"})
 	c.putCopy("kube-root-ca.crt")
+	c.putLease("helloworld")
+	c.putLease("of-another-add-on")
 	c.start(t.Context())
 	c.until("marked", c.marked)
 	c.answer()
 	c.untilEnded()
+	if c.api.Get("leases", namespace, "helloworld") != nil {
+		t.Error("the lease is left behind")
+	}
+	if c.api.Get("leases", namespace, "of-another-add-on") == nil {
+		t.Error("another add-on's lease is gone")
+	}
 	if diff := cmp.Diff([]string{"foreign", "label-only", "of-another", marker, "kube-root-ca.crt"}, c.names()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if owner := c.api.Get("configmaps", namespace, marker).GetOwnerReferences(); len(owner) != 1 || owner[0].UID != "job-uid" {
-		t.Errorf("the marker does not go with the Job: %v", owner)
+		t.Errorf("the marker does not go with its owner: %v", owner)
 	}
 }
 

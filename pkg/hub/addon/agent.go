@@ -15,6 +15,7 @@ import (
 	workv1 "open-cluster-management.io/api/work/v1"
 
 	"open-cluster-management.io/addon-framework/pkg/addonfactory"
+	"open-cluster-management.io/addon-framework/pkg/addonmanager/constants"
 	"open-cluster-management.io/addon-framework/pkg/agent"
 	"open-cluster-management.io/addon-framework/pkg/utils"
 
@@ -45,7 +46,7 @@ func New(image string, hub HubClient, configs utils.AddOnDeploymentConfigGetter)
 func (a *AgentAddon) Manifests(ctx context.Context, cluster *clusterv1.ManagedCluster,
 	addon *addonv1beta1.ManagedClusterAddOn) ([]runtime.Object, error) {
 	deleting := addon.DeletionTimestamp != nil
-	if deleting && (!slices.Contains(addon.Finalizers, addonv1beta1.AddonPreDeleteHookFinalizer) || !everRan(addon)) {
+	if deleting && (!slices.Contains(addon.Finalizers, hookFinalizer(addon)) || !everRan(addon)) {
 		return nil, nil
 	}
 	if !deleting && !meta.IsStatusConditionTrue(addon.Status.Conditions, addonv1beta1.ManagedClusterAddOnConditionConfigured) {
@@ -67,6 +68,14 @@ func (a *AgentAddon) Manifests(ctx context.Context, cluster *clusterv1.ManagedCl
 	}
 	hook, err := RenderHook(values)
 	return append(objects, hook), err
+}
+
+// hookFinalizer is the finalizer that the framework removes when the hook is done.
+func hookFinalizer(addon *addonv1beta1.ManagedClusterAddOn) string {
+	if hosted(addon) {
+		return addonv1beta1.AddonHostingPreDeleteHookFinalizer
+	}
+	return addonv1beta1.AddonPreDeleteHookFinalizer
 }
 
 // everRan says whether there may be copies. The agent writes none before it has
@@ -98,12 +107,14 @@ func (a *AgentAddon) values(ctx context.Context, cluster *clusterv1.ManagedClust
 
 // GetAgentAddonOptions returns what the framework has to know besides. The
 // health prober stays nil, which means the agent's lease: with any other, OCM
-// stops looking at the lease. Hosted mode is off.
+// stops looking at the lease.
 func (a *AgentAddon) GetAgentAddonOptions() agent.AgentAddonOptions {
 	return agent.AgentAddonOptions{
 		AddonName:             manifests.AddonName,
 		Registration:          a.registration(),
 		AgentInstallNamespace: a.installNamespace,
+		HostedModeEnabled:     true,
+		HostedModeInfoFunc:    hostedModeInfo,
 		SupportedConfigGVRs:   []schema.GroupVersionResource{utils.AddOnDeploymentConfigGVR},
 		// The registries to pull images from may be an annotation of the cluster.
 		AgentDeployTriggerClusterFilter: func(before, after *clusterv1.ManagedCluster) bool {
@@ -117,6 +128,15 @@ func (a *AgentAddon) GetAgentAddonOptions() agent.AgentAddonOptions {
 			UpdateStrategy:     &workv1.UpdateStrategy{Type: workv1.UpdateStrategyTypeCreateOnly},
 		}},
 	}
+}
+
+// hostedModeInfo is the mode in which the agent is installed, in the framework's
+// words, and its hosting cluster.
+func hostedModeInfo(addon *addonv1beta1.ManagedClusterAddOn, _ *clusterv1.ManagedCluster) (mode, hostingCluster string) {
+	if !hosted(addon) {
+		return constants.InstallModeDefault, ""
+	}
+	return constants.InstallModeHosted, HostingCluster(addon)
 }
 
 func (a *AgentAddon) installNamespace(ctx context.Context, addon *addonv1beta1.ManagedClusterAddOn) (string, error) {

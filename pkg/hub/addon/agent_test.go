@@ -116,8 +116,8 @@ func TestOptions(t *testing.T) {
 	if options.AddonName != manifests.AddonName {
 		t.Errorf("the add-on is called %q", options.AddonName)
 	}
-	if options.HostedModeEnabled {
-		t.Error("hosted mode is on, which the agent does not know")
+	if !options.HostedModeEnabled || options.HostedModeInfoFunc == nil {
+		t.Error("hosted mode is off")
 	}
 	registrations, err := options.Registration.Configurations(t.Context(), newCluster("cluster1"), newAddon("cluster1", ""))
 	if err != nil || len(registrations) != 1 {

@@ -25,6 +25,9 @@ func RenderHook(values Values) (*batchv1.Job, error) {
 	}
 	job.Namespace = values.InstallNamespace
 	setPod(&job.Spec.Template.Spec, values)
+	if values.Hosted {
+		onHosting(job)
+	}
 	job.Spec.Template.Spec.Containers[0].Args = hookArgs(values)
 	content, err := json.Marshal(job)
 	if err != nil {
@@ -43,8 +46,11 @@ func hookArgs(values Values) []string {
 		argument(manifests.FlagNamespace, values.InstallNamespace),
 		argument(manifests.FlagHubKubeconfigSecret, manifests.HubKubeconfigSecret),
 		argument(manifests.FlagAddOnUID, string(values.AddOnUID)),
-		argument(manifests.FlagJobName, "$(JOB_NAME)"),
-		argument(manifests.FlagJobUID, "$(JOB_UID)"),
+	}
+	if values.Hosted {
+		args = append(args, hostedArgs(values)...)
+	} else {
+		args = append(args, argument(manifests.FlagJobName, "$(JOB_NAME)"), argument(manifests.FlagJobUID, "$(JOB_UID)"))
 	}
 	if values.LogVerbosity != "" {
 		args = append(args, argument(manifests.FlagVerbosity, values.LogVerbosity))
@@ -60,5 +66,5 @@ func hookOnly(addon *addonv1beta1.ManagedClusterAddOn, image string) Values {
 	if namespace == "" {
 		namespace = manifests.DefaultInstallNamespace
 	}
-	return Values{ClusterName: addon.Namespace, InstallNamespace: namespace, Image: image, AddOnUID: addon.UID}
+	return Values{ClusterName: addon.Namespace, InstallNamespace: namespace, Hosted: hosted(addon), Image: image, AddOnUID: addon.UID}
 }

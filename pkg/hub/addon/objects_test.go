@@ -56,6 +56,16 @@ func newAddon(clusterName, installNamespace string) *addonv1beta1.ManagedCluster
 	return addon
 }
 
+// newHostedAddon is the add-on of a cluster whose agent runs on cluster1.
+func newHostedAddon(clusterName, installNamespace string) *addonv1beta1.ManagedClusterAddOn {
+	addon := newAddon(clusterName, installNamespace)
+	if addon.Annotations == nil {
+		addon.Annotations = map[string]string{}
+	}
+	addon.Annotations[addonv1beta1.HostingClusterNameAnnotationKey] = "cluster1"
+	return addon
+}
+
 // newConfig is an AddOnDeploymentConfig as the API server returns it.
 func newConfig(change func(*addonv1beta1.AddOnDeploymentConfigSpec)) *addonv1beta1.AddOnDeploymentConfig {
 	config := &addonv1beta1.AddOnDeploymentConfig{

@@ -17,44 +17,66 @@ import (
 // in which they are to be applied. It fails only when the embedded documents are
 // broken, which a test rules out.
 func Render(values Values) ([]runtime.Object, error) {
-	var (
-		serviceAccount corev1.ServiceAccount
-		role           rbacv1.Role
-		roleBinding    rbacv1.RoleBinding
-		deployment     appsv1.Deployment
-	)
+	set := objectSet{
+		namespace: &corev1.Namespace{}, serviceAccount: &corev1.ServiceAccount{}, role: &rbacv1.Role{},
+		roleBinding: &rbacv1.RoleBinding{}, deployment: &appsv1.Deployment{},
+	}
 	for _, document := range []struct {
 		content []byte
 		into    runtime.Object
 	}{
-		{manifests.AgentServiceAccountYAML, &serviceAccount},
-		{manifests.AgentRoleYAML, &role},
-		{manifests.AgentRoleBindingYAML, &roleBinding},
-		{manifests.AgentDeploymentYAML, &deployment},
+		{manifests.AgentNamespaceYAML, set.namespace},
+		{manifests.AgentServiceAccountYAML, set.serviceAccount},
+		{manifests.AgentRoleYAML, set.role},
+		{manifests.AgentRoleBindingYAML, set.roleBinding},
+		{manifests.AgentDeploymentYAML, set.deployment},
 	} {
 		if err := yaml.UnmarshalStrict(document.content, document.into); err != nil {
 			return nil, fmt.Errorf("decode embedded %T: %w", document.into, err)
 		}
 	}
 
-	serviceAccount.Namespace = values.InstallNamespace
-	role.Namespace = values.InstallNamespace
-	roleBinding.Namespace = values.InstallNamespace
-	for i := range roleBinding.Subjects {
-		roleBinding.Subjects[i].Namespace = values.InstallNamespace
+	set.setNamespace(values.InstallNamespace)
+	setDeployment(set.deployment, values)
+	if values.Hosted {
+		return hostedObjects(set)
 	}
-	setDeployment(&deployment, values)
+	return set.objects(), nil
+}
 
-	objects := []runtime.Object{&serviceAccount, &role, &roleBinding, &deployment}
-	if !shipsNamespace(values.InstallNamespace) {
-		return objects, nil
+// objectSet are the objects that run the agent; nil are those that are not
+// shipped.
+type objectSet struct {
+	namespace      *corev1.Namespace
+	serviceAccount *corev1.ServiceAccount
+	role           *rbacv1.Role
+	roleBinding    *rbacv1.RoleBinding
+	deployment     *appsv1.Deployment
+}
+
+// setNamespace puts the objects into the install namespace.
+func (s *objectSet) setNamespace(name string) {
+	s.serviceAccount.Namespace, s.role.Namespace, s.roleBinding.Namespace = name, name, name
+	for i := range s.roleBinding.Subjects {
+		s.roleBinding.Subjects[i].Namespace = name
 	}
-	var namespace corev1.Namespace
-	if err := yaml.UnmarshalStrict(manifests.AgentNamespaceYAML, &namespace); err != nil {
-		return nil, fmt.Errorf("decode embedded %T: %w", &namespace, err)
+	if s.namespace.Name = name; !shipsNamespace(name) {
+		s.namespace = nil
 	}
-	namespace.Name = values.InstallNamespace
-	return append([]runtime.Object{&namespace}, objects...), nil
+}
+
+// objects are those that are shipped, in the order in which they are to be
+// applied.
+func (s *objectSet) objects() []runtime.Object {
+	var objects []runtime.Object
+	if s.namespace != nil {
+		objects = append(objects, s.namespace)
+	}
+	objects = append(objects, s.serviceAccount, s.role, s.roleBinding)
+	if s.deployment != nil {
+		objects = append(objects, s.deployment)
+	}
+	return objects
 }
 
 // shipsNamespace says whether the add-on brings its install namespace along.
@@ -84,6 +106,7 @@ func setPod(pod *corev1.PodSpec, values Values) {
 		pod.ImagePullSecrets = []corev1.LocalObjectReference{{Name: values.ImagePullSecret}}
 	}
 
+	mountManagedKubeconfig(pod, values)
 	container := &pod.Containers[0]
 	container.Image = values.Image
 	container.Env = append(container.Env, values.ProxyEnv...)
@@ -100,6 +123,7 @@ func agentArgs(values Values) []string {
 		argument(manifests.FlagHubKubeconfigSecret, manifests.HubKubeconfigSecret),
 		argument(manifests.FlagHealthBindAddress, manifests.DefaultHealthBindAddress),
 	}
+	args = append(args, hostedArgs(values)...)
 	if values.LogVerbosity != "" {
 		args = append(args, argument(manifests.FlagVerbosity, values.LogVerbosity))
 	}

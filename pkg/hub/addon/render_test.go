@@ -36,6 +36,11 @@ func TestRenderGolden(t *testing.T) {
 			addon: newAddon("cluster1", "hello"),
 		},
 		{
+			name:  "hosted: the agent on the hosting cluster, the copies on the managed one",
+			file:  "agent-hosted.yaml",
+			addon: newHostedAddon("cluster2", "klusterlet-cluster2"),
+		},
+		{
 			name:  "with everything that a config can say",
 			file:  "agent-config.yaml",
 			addon: newAddon("cluster2", ""),

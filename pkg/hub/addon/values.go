@@ -34,9 +34,11 @@ const maxLogVerbosity = 10
 
 // Values is what differs between the agents of different clusters.
 type Values struct {
-	ClusterName       string
-	AddOnUID          types.UID
-	InstallNamespace  string
+	ClusterName      string
+	AddOnUID         types.UID
+	InstallNamespace string
+	// Hosted says that the agent runs on a hosting cluster.
+	Hosted            bool
 	Image             string
 	NodeSelector      map[string]string
 	Tolerations       []corev1.Toleration
@@ -63,6 +65,7 @@ func NewValues(
 		ClusterName:      addon.Namespace,
 		AddOnUID:         addon.UID,
 		InstallNamespace: namespace,
+		Hosted:           hosted(addon),
 		Image:            image,
 	}
 	if config == nil {
@@ -102,6 +105,9 @@ func InstallNamespace(
 	}
 	if namespace == "" {
 		namespace = manifests.DefaultInstallNamespace
+	}
+	if err := checkHostedNamespace(addon, namespace); err != nil {
+		return "", err
 	}
 	if problems := validation.IsDNS1123Label(namespace); len(problems) > 0 {
 		return "", fmt.Errorf("install namespace %q of ManagedClusterAddOn %s/%s is no valid name: %s",

@@ -102,7 +102,7 @@ func newInformers(c *clients, wrap func(cache.SharedIndexInformer) cache.SharedI
 // wrapEach makes the informers that are wrapped, with the framework's indexes.
 func (i *informers) wrapEach(wrap func(cache.SharedIndexInformer) cache.SharedIndexInformer, ofAddon func(*metav1.ListOptions)) {
 	i.kube.InformerFor(&certificatesv1.CertificateSigningRequest{}, func(c kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
-		return wrap(certificateinformers.NewFilteredCertificateSigningRequestInformer(c, resync, cache.Indexers{}, ofAddon))
+		return copied{wrap(certificateinformers.NewFilteredCertificateSigningRequestInformer(c, resync, cache.Indexers{}, ofAddon))}
 	})
 	i.cluster.InformerFor(&clusterv1.ManagedCluster{}, func(c clusterclient.Interface, resync time.Duration) cache.SharedIndexInformer {
 		return wrap(clusterinformersv1.NewManagedClusterInformer(c, resync, cache.Indexers{}))

@@ -107,7 +107,7 @@ func (s *Sandbox) Kubeconfig(cluster string) string {
 // HubInside is the kubeconfig of the hub as pods of the managed cluster reach
 // it, with a token; it is made from the one that the cluster joined with.
 func (s *Sandbox) HubInside(token string) ([]byte, error) {
-	file := filepath.Join(s.Dir, Cluster, "bootstrap.kubeconfig")
+	file := filepath.Join(s.Dir, Cluster, "bootstrap-hub-kubeconfig", "kubeconfig")
 	joined, err := clientcmd.LoadFromFile(file)
 	if err != nil {
 		return nil, fmt.Errorf("read how the managed cluster reaches the hub: %w", err)

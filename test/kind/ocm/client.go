@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
@@ -53,24 +54,17 @@ func connect(cluster Cluster) (*client, error) {
 // waitFor looks at the state until it is nil, and otherwise returns the last
 // one that was seen.
 func waitFor(ctx context.Context, limit time.Duration, what string, state func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	ticker := time.NewTicker(pollInterval)
-	defer ticker.Stop()
 	var last error
-	for {
+	err := wait.PollUntilContextTimeout(ctx, pollInterval, limit, true, func(ctx context.Context) (bool, error) {
 		err := state(ctx)
-		if err == nil {
-			return nil
-		}
 		// a request that the deadline cut off says nothing about the state
 		if last == nil || ctx.Err() == nil {
 			last = err
 		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("wait for %s: %w; last seen: %w", what, context.Cause(ctx), last)
-		case <-ticker.C:
-		}
+		return err == nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("wait for %s: %w; last seen: %w", what, err, last)
 	}
+	return nil
 }

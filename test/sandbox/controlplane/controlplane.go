@@ -11,7 +11,10 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
+	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -28,6 +31,26 @@ import (
 
 // APIPort is where every API server listens, each on an address of its own.
 const APIPort = 6443
+
+// relayPort is the first of the ports of a managed cluster's address that are
+// relayed to hubs.
+const relayPort = 7443
+
+// Address is where the API server of the cluster with this index listens, and
+// the gateway of its network.
+func Address(index int) netip.Addr { return netip.AddrFrom4([4]byte{10, 201, byte(index), 1}) }
+
+// Relay is the address under which the programs and pods of a managed cluster
+// reach a hub, both by their index: each cluster has a way of its own to each
+// hub, which can be cut. The hub answers under a second address too, for one
+// that has moved.
+func Relay(cluster, hub int, moved bool) netip.AddrPort {
+	port := relayPort + 2*hub
+	if moved {
+		port++
+	}
+	return netip.AddrPortFrom(Address(cluster), uint16(port))
+}
 
 // KubeletPort is where a node serves logs to its API server.
 const KubeletPort = 10250
@@ -52,6 +75,11 @@ type Options struct {
 	// OutsidePort is the port of 127.0.0.1 outside the sandbox's network that is
 	// relayed to the API server.
 	OutsidePort int
+	// Relays are further addresses under which the API server is reached.
+	Relays []string
+	// CertificateLife is how long the client certificates live that the cluster
+	// signs on request; 0 for kube-controller-manager's default, a year.
+	CertificateLife time.Duration
 }
 
 // Cluster is a running control plane.
@@ -59,6 +87,9 @@ type Cluster struct {
 	Options
 	// Authority signs the cluster's certificates.
 	Authority *pki.Authority
+	// Next is an authority that may sign the API server's certificate later on.
+	// All of the cluster's own programs trust it from the beginning.
+	Next *pki.Authority
 	// Admin is the REST configuration of a member of system:masters.
 	Admin *rest.Config
 
@@ -70,15 +101,35 @@ type files struct {
 	apiServer, kubeletClient, frontProxy pki.Pair
 	serviceAccountKey, serviceAccountPub string
 	controllerManager, scheduler         string
+	trust                                string
+}
+
+// ServingName begins the names of the files of the API server's certificate and
+// key in PKIDir.
+const ServingName = "kube-apiserver"
+
+// PKIDir is where the certificates are of the cluster in dir.
+func PKIDir(dir string) string { return filepath.Join(dir, "pki") }
+
+// NextPKIDir is where the next authority is of the cluster in dir.
+func NextPKIDir(dir string) string { return filepath.Join(PKIDir(dir), "next") }
+
+// trust are the authorities that may sign the API server's certificate.
+func (c *Cluster) trust() []byte {
+	return append(slices.Clone(c.Authority.PEM()), c.Next.PEM()...)
 }
 
 // New makes the certificates and kubeconfigs of a cluster; it starts nothing.
 func New(options Options) (*Cluster, error) {
-	authority, err := pki.NewAuthority(filepath.Join(options.Dir, "pki"), options.Name+"-ca")
+	authority, err := pki.NewAuthority(PKIDir(options.Dir), options.Name+"-ca")
 	if err != nil {
 		return nil, fmt.Errorf("certificates of %s: %w", options.Name, err)
 	}
-	c := &Cluster{Options: options, Authority: authority}
+	next, err := pki.NewAuthority(NextPKIDir(options.Dir), options.Name+"-next-ca")
+	if err != nil {
+		return nil, fmt.Errorf("certificates of %s: %w", options.Name, err)
+	}
+	c := &Cluster{Options: options, Authority: authority, Next: next}
 	if err := c.issue(); err != nil {
 		return nil, fmt.Errorf("certificates of %s: %w", options.Name, err)
 	}
@@ -91,10 +142,14 @@ func New(options Options) (*Cluster, error) {
 
 func (c *Cluster) issue() (err error) {
 	a, f := c.Authority, &c.files
-	f.apiServer, err = a.Serving("kube-apiserver", "127.0.0.1", "localhost", c.Address, serviceAddress,
-		"kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local")
-	if err != nil {
+	hosts := append([]string{"127.0.0.1", "localhost", c.Address, serviceAddress,
+		"kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"}, c.Relays...)
+	if f.apiServer, err = a.Serving(ServingName, hosts...); err != nil {
 		return err
+	}
+	f.trust = filepath.Join(PKIDir(c.Dir), "trust.crt")
+	if err := os.WriteFile(f.trust, c.trust(), 0o600); err != nil {
+		return fmt.Errorf("write the trusted authorities: %w", err)
 	}
 	if f.kubeletClient, err = a.Client("kube-apiserver-kubelet-client", "kube-apiserver-kubelet-client", "system:masters"); err != nil {
 		return err
@@ -134,7 +189,7 @@ func (c *Cluster) OutsideURL() string {
 
 // Kubeconfig is one for the programs of the sandbox.
 func (c *Cluster) Kubeconfig(user pki.User) *clientcmdapi.Config {
-	return pki.Kubeconfig(c.Name, c.URL(), c.Authority.PEM(), user)
+	return pki.Kubeconfig(c.Name, c.URL(), c.trust(), user)
 }
 
 // ClientFor signs a client certificate and returns the REST configuration with it.
@@ -154,7 +209,13 @@ func (c *Cluster) ClientFor(user string, groups ...string) (*rest.Config, error)
 // OutsideKubeconfig is the administrator's, for people and tests.
 func (c *Cluster) OutsideKubeconfig() *clientcmdapi.Config {
 	user := pki.Pair{CertPEM: c.Admin.CertData, KeyPEM: c.Admin.KeyData}
-	return pki.Kubeconfig(c.Name, c.OutsideURL(), c.Authority.PEM(), pki.User{Pair: user})
+	return pki.Kubeconfig(c.Name, c.OutsideURL(), c.trust(), pki.User{Pair: user})
+}
+
+// InsideKubeconfig is the administrator's, for programs that pods of the sandbox
+// run.
+func (c *Cluster) InsideKubeconfig() *clientcmdapi.Config {
+	return c.Kubeconfig(pki.User{Pair: pki.Pair{CertPEM: c.Admin.CertData, KeyPEM: c.Admin.KeyData}})
 }
 
 // Run runs the control plane's programs until ctx ends. A program that keeps

@@ -94,20 +94,24 @@ func (c *Cluster) apiServer() process.Spec {
 }
 
 func (c *Cluster) controllerManager() process.Spec {
-	return c.Program("kube-controller-manager", "kube-controller-manager",
-		"--kubeconfig="+c.files.controllerManager,
+	args := []string{
+		"--kubeconfig=" + c.files.controllerManager,
 		"--bind-address=127.0.0.1",
 		fmt.Sprintf("--secure-port=%d", c.port(2)),
-		"--cert-dir="+filepath.Join(c.Dir, "pki", "kube-controller-manager"),
-		"--cluster-signing-cert-file="+c.Authority.CertFile(),
-		"--cluster-signing-key-file="+c.Authority.KeyFile(),
-		"--root-ca-file="+c.Authority.CertFile(),
-		"--service-account-private-key-file="+c.files.serviceAccountKey,
+		"--cert-dir=" + filepath.Join(c.Dir, "pki", "kube-controller-manager"),
+		"--cluster-signing-cert-file=" + c.Authority.CertFile(),
+		"--cluster-signing-key-file=" + c.Authority.KeyFile(),
+		"--root-ca-file=" + c.files.trust,
+		"--service-account-private-key-file=" + c.files.serviceAccountKey,
 		"--use-service-account-credentials=true",
-		"--controllers="+controllers,
+		"--controllers=" + controllers,
 		"--leader-elect=false",
 		"--profiling=false",
-	)
+	}
+	if c.CertificateLife > 0 {
+		args = append(args, "--cluster-signing-duration="+c.CertificateLife.String())
+	}
+	return c.Program("kube-controller-manager", "kube-controller-manager", args...)
 }
 
 func (c *Cluster) scheduler() process.Spec {

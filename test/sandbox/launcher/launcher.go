@@ -70,7 +70,7 @@ func start(ctx context.Context, options Options, dir *statedir.Dir) error {
 		}
 	}
 	started := time.Now()
-	record := statedir.Record{Clusters: options.names()}
+	record := statedir.Record{Clusters: options.names(), Hubs: options.Hubs}
 	listeners, err := listen(&record)
 	if err != nil {
 		return err
@@ -149,7 +149,9 @@ func supervise(options Options, clusters []string, files []*os.File) (*exec.Cmd,
 	if err != nil {
 		return nil, fmt.Errorf("find this program's file: %w", err)
 	}
-	args := []string{"supervise", "--dir=" + options.Dir, "--programs=" + options.Programs}
+	args := []string{"supervise", "--dir=" + options.Dir, "--programs=" + options.Programs,
+		fmt.Sprintf("--hubs=%d", options.Hubs), fmt.Sprintf("--hosted=%d", options.Hosted),
+		"--certificate-life=" + options.CertificateLife.String(), "--hub-as=" + options.HubAs}
 	cmd := exec.Command(self, append(args, clusters...)...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.ExtraFiles = files

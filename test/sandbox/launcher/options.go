@@ -5,6 +5,11 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"open-cluster-management.io/helloworld-addon/test/sandbox/images"
 )
@@ -12,6 +17,15 @@ import (
 // maxClusters is how many managed clusters one sandbox may have: the networks
 // and ports of the clusters are numbered, and memory ends long before.
 const maxClusters = 50
+
+// maxHubs is how many hubs one sandbox may have.
+const maxHubs = 3
+
+// shortestLife is the shortest of Options.CertificateLife. Kubernetes backdates
+// short-lived certificates by five minutes, and OCM's registration agent renews
+// one whose rest is less than a quarter of its life, backdating included: with
+// less than 100 s it would renew without end, and stop at the tenth request.
+const shortestLife = 2 * time.Minute
 
 // Options say which sandbox to start.
 type Options struct {
@@ -21,6 +35,18 @@ type Options struct {
 	Programs, Module string
 	// Clusters is the number of managed clusters.
 	Clusters int
+	// Hubs is the number of hubs. With more than one each managed cluster chooses
+	// among them (OCM's feature gate MultipleHubs).
+	Hubs int
+	// Hosted is how many of the managed clusters, the last ones, are managed in
+	// hosted mode: their agents belong to cluster1.
+	Hosted int
+	// HubAs is the name by which the first hub manages itself; empty where it
+	// does not.
+	HubAs string
+	// CertificateLife is how long the certificates live that hubs sign; 0 for a
+	// year.
+	CertificateLife time.Duration
 	// Images are mappings IMAGE=DIRECTORY.
 	Images []string
 	// Out is told what is going on.
@@ -32,6 +58,25 @@ func (o *Options) Validate() error {
 	var problems []error
 	if o.Clusters < 1 || o.Clusters > maxClusters {
 		problems = append(problems, fmt.Errorf("--clusters=%d: a sandbox has 1 to %d managed clusters (make sandbox-up CLUSTERS=2)", o.Clusters, maxClusters))
+	}
+	if o.Hubs < 1 || o.Hubs > maxHubs {
+		problems = append(problems, fmt.Errorf("--hubs=%d: a sandbox has 1 to %d hubs", o.Hubs, maxHubs))
+	}
+	if o.Hosted < 0 || (o.Hosted > 0 && o.Hosted >= o.Clusters) {
+		problems = append(problems, fmt.Errorf("--hosted=%d: with --clusters=%d at most %d can be hosted, since cluster1 is their hosting cluster",
+			o.Hosted, o.Clusters, max(o.Clusters-1, 0)))
+	}
+	if o.CertificateLife != 0 && o.CertificateLife < shortestLife {
+		problems = append(problems, fmt.Errorf("--certificate-life=%s: give at least %s, or OCM's registration agent asks for certificates without end",
+			o.CertificateLife, shortestLife))
+	}
+	if o.HubAs != "" {
+		if slices.Contains(o.names(), o.HubAs) {
+			problems = append(problems, fmt.Errorf("--hub-as=%s: a cluster of the sandbox has this name already", o.HubAs))
+		}
+		if invalid := validation.IsDNS1123Label(o.HubAs); len(invalid) > 0 {
+			problems = append(problems, fmt.Errorf("--hub-as=%s: cannot be a cluster's name: %s", o.HubAs, strings.Join(invalid, ", ")))
+		}
 	}
 	for flag, value := range map[string]*string{"--dir": &o.Dir, "--programs": &o.Programs, "--module": &o.Module} {
 		if *value == "" {
@@ -53,9 +98,12 @@ func (o *Options) Validate() error {
 	return errors.Join(problems...)
 }
 
-// names are the clusters' names, the hub's first.
+// names are the clusters' names, the hubs' first.
 func (o *Options) names() []string {
 	names := []string{"hub"}
+	for i := 1; i < o.Hubs; i++ {
+		names = append(names, fmt.Sprintf("hub%d", i+1))
+	}
 	for i := range o.Clusters {
 		names = append(names, fmt.Sprintf("cluster%d", i+1))
 	}

@@ -3,6 +3,7 @@ package launcher
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -14,10 +15,15 @@ func TestValidateReportsEveryProblem(t *testing.T) {
 		options Options
 		want    []string
 	}{
-		{"as make calls it", Options{Dir: ".sandbox", Programs: "bin", Module: "m", Clusters: 1, Images: []string{"app=" + root}}, nil},
-		{"no cluster", Options{Dir: "d", Programs: "p", Module: "m"}, []string{"--clusters=0", "make sandbox-up CLUSTERS=2"}},
-		{"negative", Options{Dir: "d", Programs: "p", Module: "m", Clusters: -1}, []string{"--clusters=-1"}},
-		{"too many", Options{Dir: "d", Programs: "p", Module: "m", Clusters: 51}, []string{"--clusters=51"}},
+		{"as make calls it", Options{Dir: ".sandbox", Programs: "bin", Module: "m", Clusters: 1, Hubs: 1, Images: []string{"app=" + root}}, nil},
+		{"no cluster", Options{Dir: "d", Programs: "p", Module: "m", Hubs: 1}, []string{"--clusters=0", "make sandbox-up CLUSTERS=2"}},
+		{"negative", Options{Dir: "d", Programs: "p", Module: "m", Hubs: 1, Clusters: -1}, []string{"--clusters=-1"}},
+		{"too many", Options{Dir: "d", Programs: "p", Module: "m", Hubs: 1, Clusters: 51}, []string{"--clusters=51"}},
+		{"several hubs, hosted clusters, short lives", Options{Dir: "d", Programs: "p", Module: "m", Hubs: 2, Clusters: 3, Hosted: 2, CertificateLife: 2 * time.Minute}, nil},
+		{"too many hubs", Options{Dir: "d", Programs: "p", Module: "m", Clusters: 1, Hubs: 4}, []string{"--hubs=4"}},
+		{"nobody to host them", Options{Dir: "d", Programs: "p", Module: "m", Hubs: 1, Clusters: 1, Hosted: 1}, []string{"--hosted=1", "at most 0"}},
+		{"lives that end before they begin", Options{Dir: "d", Programs: "p", Module: "m", Hubs: 1, Clusters: 1, CertificateLife: time.Minute},
+			[]string{"--certificate-life=1m0s: give at least 2m0s"}},
 		{"all at once", Options{Clusters: 0, Images: []string{"app"}}, []string{"--clusters=0", "--dir:", "--programs:", "--module:", "--image:"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -35,8 +41,12 @@ func TestValidateReportsEveryProblem(t *testing.T) {
 }
 
 func TestNames(t *testing.T) {
-	options := Options{Clusters: 2}
-	if diff := cmp.Diff([]string{"hub", "cluster1", "cluster2"}, options.names()); diff != "" {
-		t.Error(diff)
+	for want, options := range map[string]Options{
+		"hub cluster1 cluster2": {Hubs: 1, Clusters: 2},
+		"hub hub2 cluster1":     {Hubs: 2, Clusters: 1},
+	} {
+		if diff := cmp.Diff(want, strings.Join(options.names(), " ")); diff != "" {
+			t.Error(diff)
+		}
 	}
 }

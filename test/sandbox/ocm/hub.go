@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 
@@ -14,9 +15,9 @@ import (
 	"open-cluster-management.io/helloworld-addon/test/sandbox/process"
 )
 
-// bootstrapUser is who a cluster's registration agent is before it has joined;
+// BootstrapUser is who a cluster's registration agent is before it has joined;
 // the hub accepts its clusters without a person.
-const bootstrapUser = "bootstrap-user"
+const BootstrapUser = "bootstrap-user"
 
 // webhookPort is the add-on API's conversion webhook's.
 const webhookPort = 9443
@@ -55,18 +56,28 @@ subjects:
 - {apiGroup: rbac.authorization.k8s.io, kind: Group, name: "system:serviceaccounts:open-cluster-management-hub"}
 `
 
+// Network is where a program runs that binds fixed ports: OCM's webhook server
+// has :8000 and :8080 beside its own, so that each hub's needs a network
+// namespace of its own.
+type Network interface {
+	IP() netip.Addr
+	Do(func() error) error
+}
+
 // Hub is OCM's half on the hub.
 type Hub struct {
 	cluster   *controlplane.Cluster
 	manifests string
 	webhook   string // directory of the webhook server's tls.crt and tls.key
+	network   Network
 	programs  []process.Spec
 }
 
 // InstallHub writes OCM's CRDs and RBAC to the hub and prepares its programs.
-// manifests is the directory "manifests" of OCM's module.
-func InstallHub(ctx context.Context, cluster *controlplane.Cluster, manifests string) (*Hub, error) {
-	h := &Hub{cluster: cluster, manifests: manifests, webhook: filepath.Join(cluster.Dir, "addon-webhook")}
+// manifests is the directory "manifests" of OCM's module, network the one of the
+// webhook server.
+func InstallHub(ctx context.Context, cluster *controlplane.Cluster, manifests string, network Network) (*Hub, error) {
+	h := &Hub{cluster: cluster, manifests: manifests, webhook: filepath.Join(cluster.Dir, "addon-webhook"), network: network}
 	applier, err := apply.New(cluster.Admin)
 	if err != nil {
 		return nil, err
@@ -83,7 +94,7 @@ func InstallHub(ctx context.Context, cluster *controlplane.Cluster, manifests st
 }
 
 func (h *Hub) serveWebhook() error {
-	pair, err := h.cluster.Authority.Serving("addon-webhook", "127.0.0.1")
+	pair, err := h.cluster.Authority.Serving("addon-webhook", h.network.IP().String())
 	if err != nil {
 		return err
 	}
@@ -110,7 +121,7 @@ func (h *Hub) applyCRDs(ctx context.Context, applier *apply.Applier) error {
 		return err
 	}
 	for _, crd := range crds {
-		if err := convertByURL(crd, fmt.Sprintf("https://127.0.0.1:%d/convert", webhookPort)); err != nil {
+		if err := convertByURL(crd, fmt.Sprintf("https://%s/convert", netip.AddrPortFrom(h.network.IP(), webhookPort))); err != nil {
 			return fmt.Errorf("conversion webhook of %s: %w", crd.GetName(), err)
 		}
 	}
@@ -150,7 +161,7 @@ func (h *Hub) prepare(ctx context.Context) error {
 		{"addon-webhook", "addon", addonWebhookSA, "webhook-server",
 			[]string{fmt.Sprintf("--port=%d", webhookPort), "--certdir=" + h.webhook}},
 		{"registration-controller", "registration", controllerSA, "controller", []string{
-			"--feature-gates=ManagedClusterAutoApproval=true", "--auto-approved-csr-users=" + bootstrapUser}},
+			"--feature-gates=ManagedClusterAutoApproval=true", "--auto-approved-csr-users=" + BootstrapUser}},
 		{"placement-controller", "placement", placementSA, "controller", nil},
 		{"addon-manager", "addon", addonManagerSA, "manager", nil},
 	}
@@ -164,7 +175,11 @@ func (h *Hub) prepare(ctx context.Context) error {
 			args = append(args, "--namespace="+hubNamespace, "--disable-leader-election",
 				fmt.Sprintf("--listen=127.0.0.1:%d", h.cluster.LocalPort(i)))
 		}
-		h.programs = append(h.programs, h.cluster.Program(c.name, c.program, args...))
+		spec := h.cluster.Program(c.name, c.program, args...)
+		if c.command == "webhook-server" {
+			spec.Inside = h.network.Do
+		}
+		h.programs = append(h.programs, spec)
 	}
 	return nil
 }

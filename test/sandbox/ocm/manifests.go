@@ -19,15 +19,25 @@ const (
 	hubNamespace       = "open-cluster-management-hub"
 	addonsNamespace    = "open-cluster-management"
 
-	klusterletName  = "klusterlet"
-	agentNamespace  = "open-cluster-management-agent"
-	registrationSA  = "klusterlet-registration-sa"
-	workSA          = "klusterlet-work-sa"
-	controllerSA    = "registration-controller-sa"
-	placementSA     = "placement-controller-sa"
-	addonManagerSA  = "addon-manager-controller-sa"
-	addonWebhookSA  = "addon-webhook-sa"
-	aggregateToWork = "open-cluster-management.io/aggregate-to-work"
+	klusterletName     = "klusterlet"
+	agentNamespace     = "open-cluster-management-agent"
+	registrationSuffix = "registration-sa"
+	workSuffix         = "work-sa"
+	controllerSA       = "registration-controller-sa"
+	placementSA        = "placement-controller-sa"
+	addonManagerSA     = "addon-manager-controller-sa"
+	addonWebhookSA     = "addon-webhook-sa"
+	aggregateToWork    = "open-cluster-management.io/aggregate-to-work"
+
+	// kubeconfigKey is the key of both Secrets below.
+	kubeconfigKey = "kubeconfig"
+)
+
+const (
+	// BootstrapSecret has the kubeconfig with which a cluster joins its hub.
+	BootstrapSecret = "bootstrap-hub-kubeconfig"
+	// HubSecret has the credentials that the hub has given the cluster.
+	HubSecret = "hub-kubeconfig-secret"
 )
 
 // values are what OCM's templates of CRDs and RBAC ask for, under its names
@@ -46,8 +56,15 @@ type values struct {
 func defaultValues() values {
 	return values{
 		ClusterManagerName: clusterManagerName, ClusterManagerNamespace: hubNamespace,
-		KlusterletName: klusterletName, KlusterletNamespace: agentNamespace, AgentNamespace: agentNamespace,
-		RegistrationServiceAccount: registrationSA, WorkServiceAccount: workSA,
+	}
+}
+
+// klusterletValues are those of a klusterlet whose agents are in the namespace.
+// On the managed cluster they are in agentNamespace in any case.
+func klusterletValues(name, namespace string) values {
+	return values{
+		KlusterletName: name, KlusterletNamespace: agentNamespace, AgentNamespace: namespace,
+		RegistrationServiceAccount: name + "-" + registrationSuffix, WorkServiceAccount: name + "-" + workSuffix,
 	}
 }
 

@@ -3,7 +3,8 @@
 // key pair that signs service account tokens.
 //
 // It keeps everything in one directory, each pair as NAME.crt and NAME.key. It
-// never renews anything: a sandbox does not live as long as its certificates.
+// never renews anything by itself: a sandbox does not live as long as its
+// certificates.
 package pki
 
 import (
@@ -12,6 +13,7 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/rsa"
+	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
@@ -62,6 +64,19 @@ func NewAuthority(dir, name string) (*Authority, error) {
 	return a, nil
 }
 
+// LoadAuthority reads an authority that NewAuthority made in dir.
+func LoadAuthority(dir string) (*Authority, error) {
+	pair, err := tls.LoadX509KeyPair(filepath.Join(dir, "ca.crt"), filepath.Join(dir, "ca.key"))
+	if err != nil {
+		return nil, fmt.Errorf("read the authority in %s: %w", dir, err)
+	}
+	key, ok := pair.PrivateKey.(crypto.Signer)
+	if !ok {
+		return nil, fmt.Errorf("read the authority in %s: its key cannot sign", dir)
+	}
+	return &Authority{dir: dir, cert: pair.Leaf, key: key}, nil
+}
+
 // CertFile is the path of the authority's certificate.
 func (a *Authority) CertFile() string { return filepath.Join(a.dir, "ca.crt") }
 
@@ -96,6 +111,31 @@ func (a *Authority) Client(name, user string, groups ...string) (Pair, error) {
 	})
 }
 
+// ExpiredClient is like Client, but the certificate expired a minute ago.
+func (a *Authority) ExpiredClient(name, user string, groups ...string) (Pair, error) {
+	return a.sign(name, &x509.Certificate{
+		Subject:     pkix.Name{CommonName: user, Organization: groups},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+		NotBefore:   time.Now().Add(-time.Hour),
+		NotAfter:    time.Now().Add(-time.Minute),
+	})
+}
+
+// ServingLike signs a certificate for the names and addresses of another one.
+func (a *Authority) ServingLike(name string, other *x509.Certificate) (Pair, error) {
+	return a.sign(name, &x509.Certificate{
+		Subject:     other.Subject,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		DNSNames:    other.DNSNames,
+		IPAddresses: other.IPAddresses,
+	})
+}
+
+// Signed says whether the authority has signed the certificate.
+func (a *Authority) Signed(certificate *x509.Certificate) bool {
+	return certificate.CheckSignatureFrom(a.cert) == nil
+}
+
 func (a *Authority) sign(name string, template *x509.Certificate) (Pair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -107,9 +147,11 @@ func (a *Authority) sign(name string, template *x509.Certificate) (Pair, error) 
 	}
 	template.SerialNumber = serial
 	template.KeyUsage = x509.KeyUsageDigitalSignature
-	// A minute back, as kubeadm does: clocks of test machines jump.
-	template.NotBefore = time.Now().Add(-time.Minute)
-	template.NotAfter = time.Now().Add(lifetime)
+	if template.NotAfter.IsZero() {
+		// A minute back, as kubeadm does: clocks of test machines jump.
+		template.NotBefore = time.Now().Add(-time.Minute)
+		template.NotAfter = time.Now().Add(lifetime)
+	}
 	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, key.Public(), a.key)
 	if err != nil {
 		return Pair{}, fmt.Errorf("sign the certificate of %s: %w", name, err)

@@ -12,7 +12,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"k8s.io/klog/v2"
@@ -34,6 +36,30 @@ type Spec struct {
 	Log string
 	// Switch stops and starts the program from outside.
 	Switch Switch
+	// Inside, where there is one, calls a function on a thread in the network
+	// namespace in which the program is to run.
+	Inside func(func() error) error
+	// Prepare, where there is one, is called before each start and returns
+	// further arguments; ready is false while the program cannot start yet. fresh
+	// says that this is no restart of a program that has ended but a start anew,
+	// the first one or after its switch was off: a new pod instead of a new
+	// container in the same pod.
+	Prepare func(fresh bool) (args []string, ready bool, err error)
+	// Liveness, where there is one, is a URL that answers 200 as long as the
+	// program is to go on.
+	Liveness string
+}
+
+// prepare is Prepare where there is one.
+func (s Spec) prepare(fresh bool) (args []string, ready bool, err error) {
+	if s.Prepare == nil {
+		return nil, true, nil
+	}
+	args, ready, err = s.Prepare(fresh)
+	if err != nil {
+		return nil, false, fmt.Errorf("prepare %s: %w", s.Name, err)
+	}
+	return args, ready, nil
 }
 
 // LoopError is a program that died again and again.
@@ -54,15 +80,26 @@ func (e *LoopError) Error() string {
 func Keep(ctx context.Context, spec Spec, onLoop func(*LoopError)) error {
 	logger := klog.FromContext(ctx).WithValues("program", spec.Name)
 	var died deaths
+	fresh := true
 	for spec.Switch.waitOn(ctx) {
-		cause, err := runOnce(ctx, spec)
+		args, ready, err := spec.prepare(fresh)
+		if err != nil {
+			return err
+		}
+		if !ready {
+			pause(ctx, switchPeriod)
+			continue
+		}
+		started := spec
+		started.Args = append(slices.Clone(spec.Args), args...)
+		cause, err := runOnce(ctx, started)
 		if err != nil {
 			return err
 		}
 		if ctx.Err() != nil {
 			break
 		}
-		if spec.Switch.off() {
+		if fresh = spec.Switch.off(); fresh {
 			logger.Info("Program was stopped on request")
 			continue
 		}
@@ -71,12 +108,17 @@ func Keep(ctx context.Context, spec Spec, onLoop func(*LoopError)) error {
 		if died.looping() {
 			onLoop(&LoopError{Name: spec.Name, Log: spec.Log, Tail: tail(spec.Log), Cause: cause})
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(died.pause()):
-		}
+		pause(ctx, died.pause())
 	}
 	return nil
+}
+
+// pause waits, or until ctx ends.
+func pause(ctx context.Context, wait time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(wait):
+	}
 }
 
 // runOnce runs the program to its end; cause says how it ended, err that it did
@@ -97,7 +139,11 @@ func runOnce(ctx context.Context, spec Spec) (cause, err error) {
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 3 * time.Second
-	if err := cmd.Start(); err != nil {
+	start := cmd.Start
+	if spec.Inside != nil {
+		start = func() error { return spec.Inside(cmd.Start) }
+	}
+	if err := start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", spec.Name, err)
 	}
 	ended := make(chan error, 1)
@@ -106,9 +152,22 @@ func runOnce(ctx context.Context, spec Spec) (cause, err error) {
 		stop()
 		return nil, errors.Join(err, <-ended)
 	}
+	var probing sync.WaitGroup
+	var unhealthy error
+	if spec.Liveness != "" {
+		probing.Go(func() {
+			unhealthy = probe(ctx, spec.Liveness)
+			stop()
+		})
+	}
 	err = spec.Switch.watch(ended, stop)
+	stop()
+	probing.Wait()
 	if doneErr := spec.Switch.ended(); doneErr != nil {
 		return nil, doneErr
+	}
+	if unhealthy != nil {
+		return unhealthy, nil
 	}
 	if err != nil {
 		return err, nil

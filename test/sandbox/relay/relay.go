@@ -10,6 +10,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"os"
 	"sync"
 	"time"
 
@@ -23,8 +24,9 @@ const dialTimeout = 5 * time.Second
 const retry = 100 * time.Millisecond
 
 // Serve accepts on the listener until ctx ends and connects each connection to
-// the target. It waits for the connections that it opened.
-func Serve(ctx context.Context, listener net.Listener, target string) error {
+// the target, as long as the gate is open; a nil gate always is. It waits for
+// the connections that it opened.
+func Serve(ctx context.Context, listener net.Listener, target string, gate *Gate) error {
 	var open sync.WaitGroup
 	defer open.Wait()
 	stop := context.AfterFunc(ctx, func() { _ = listener.Close() })
@@ -43,7 +45,7 @@ func Serve(ctx context.Context, listener net.Listener, target string) error {
 			}
 			continue
 		}
-		open.Go(func() { carry(ctx, conn, target) })
+		open.Go(func() { carry(ctx, conn, target, gate) })
 	}
 }
 
@@ -58,8 +60,11 @@ func pause(ctx context.Context) bool {
 }
 
 // carry copies both ways until both sides are done, or ctx ends.
-func carry(ctx context.Context, client net.Conn, target string) {
+func carry(ctx context.Context, client net.Conn, target string, gate *Gate) {
 	defer func() { _ = client.Close() }()
+	if !gate.wait(ctx) {
+		return
+	}
 	dialer := net.Dialer{Timeout: dialTimeout}
 	server, err := dialer.DialContext(ctx, "tcp", target)
 	if err != nil {
@@ -71,15 +76,23 @@ func carry(ctx context.Context, client net.Conn, target string) {
 		_ = server.Close()
 	})
 	defer stop()
+	defer gate.add(client)()
+	defer gate.add(server)()
 	var both sync.WaitGroup
-	both.Go(func() { pipe(server, client) })
-	both.Go(func() { pipe(client, server) })
+	both.Go(func() { pipe(ctx, server, client, gate) })
+	both.Go(func() { pipe(ctx, client, server, gate) })
 	both.Wait()
 }
 
-// pipe copies one direction and passes the end of the stream on.
-func pipe(to, from net.Conn) {
-	_, _ = io.Copy(to, from)
+// pipe copies one direction and passes the end of the stream on. A read that the
+// gate has interrupted goes on where it was when the gate is open again.
+func pipe(ctx context.Context, to, from net.Conn, gate *Gate) {
+	for {
+		_, err := io.Copy(to, from)
+		if !errors.Is(err, os.ErrDeadlineExceeded) || !gate.resume(ctx, from) {
+			break
+		}
+	}
 	if half, ok := to.(interface{ CloseWrite() error }); ok {
 		_ = half.CloseWrite()
 	}

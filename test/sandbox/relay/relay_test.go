@@ -41,7 +41,7 @@ func TestServeCarriesBothWaysAndPassesTheEndOn(t *testing.T) {
 	front, back := listen(t), echo(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	go func() { done <- Serve(ctx, front, back.Addr().String()) }()
+	go func() { done <- Serve(ctx, front, back.Addr().String(), nil) }()
 
 	conn, err := net.Dial("tcp", front.Addr().String())
 	if err != nil {
@@ -76,7 +76,7 @@ func TestServeClosesWhatItCannotConnect(t *testing.T) {
 	_ = gone.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	go func() { _ = Serve(ctx, front, target) }()
+	go func() { _ = Serve(ctx, front, target, nil) }()
 	conn, err := net.Dial("tcp", front.Addr().String())
 	if err != nil {
 		t.Fatal(err)

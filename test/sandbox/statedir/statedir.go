@@ -35,8 +35,10 @@ type Record struct {
 	// (field 22 of /proc/PID/stat), so that a reused PID is not taken for it.
 	PID       int    `json:"pid"`
 	StartTime uint64 `json:"startTime"`
-	// Clusters are the names of the hub and the managed clusters.
+	// Clusters are the names of the hubs and the managed clusters.
 	Clusters []string `json:"clusters"`
+	// Hubs is how many of Clusters are hubs: the first ones.
+	Hubs int `json:"hubs"`
 	// Ports are the API servers' on 127.0.0.1, in the order of Clusters.
 	Ports []int `json:"ports"`
 }

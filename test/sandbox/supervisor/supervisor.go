@@ -14,6 +14,7 @@ import (
 	"net/netip"
 	"path/filepath"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/klog/v2"
@@ -30,8 +31,16 @@ import (
 type Options struct {
 	// Dir is the sandbox's directory, Programs the one with the built programs.
 	Dir, Programs string
-	// Clusters are the names: the hub's first, then the managed clusters'.
+	// Clusters are the names: the hubs' first, then the managed clusters'.
 	Clusters []string
+	// Hubs is how many of them are hubs, Hosted how many, the last ones, are
+	// managed in hosted mode from the first managed one.
+	Hubs, Hosted int
+	// HubAs is the name by which the first hub manages itself; empty where it
+	// does not.
+	HubAs string
+	// CertificateLife is how long the certificates live that hubs sign.
+	CertificateLife time.Duration
 	// Outside are the listeners on 127.0.0.1, opened before the network namespace
 	// was left, in the order of Clusters.
 	Outside []net.Listener
@@ -51,6 +60,18 @@ type supervisor struct {
 type member struct {
 	*controlplane.Cluster
 	bridge *network.Bridge
+}
+
+func (s *supervisor) hubs() []*member { return s.clusters[:s.Hubs] }
+
+func (s *supervisor) managed() []*member { return s.clusters[s.Hubs:] }
+
+// host is the hosting cluster of a managed cluster, nil in default mode.
+func (s *supervisor) host(c *member) *controlplane.Cluster {
+	if c.Index < len(s.clusters)-s.Hosted {
+		return nil
+	}
+	return s.managed()[0].Cluster
 }
 
 // Run starts the sandbox and runs it until ctx ends.
@@ -75,17 +96,24 @@ func (s *supervisor) start(ctx context.Context, group *errgroup.Group) error {
 	for i, c := range s.clusters {
 		group.Go(func() error { return c.Run(ctx, s.onLoop) })
 		group.Go(func() error {
-			return relay.Serve(ctx, s.Outside[i], net.JoinHostPort(c.Address, fmt.Sprint(controlplane.APIPort)))
+			return relay.Serve(ctx, s.Outside[i], net.JoinHostPort(c.Address, fmt.Sprint(controlplane.APIPort)), nil)
 		})
 	}
+	if err := s.startRelays(ctx, group); err != nil {
+		return err
+	}
 	starting, startCtx := errgroup.WithContext(ctx)
-	hubReady := make(chan struct{})
+	hubsStart, hubsCtx := errgroup.WithContext(startCtx)
+	hubsReady := make(chan struct{})
+	for _, hub := range s.hubs() {
+		hubsStart.Go(func() error { return s.startHub(hubsCtx, ctx, group, hub) })
+	}
 	starting.Go(func() error {
-		defer close(hubReady)
-		return s.startHub(startCtx, ctx, group)
+		defer close(hubsReady)
+		return hubsStart.Wait()
 	})
-	for _, c := range s.clusters[1:] {
-		starting.Go(func() error { return s.startManaged(startCtx, ctx, group, c, hubReady) })
+	for _, c := range s.managed() {
+		starting.Go(func() error { return s.startManaged(startCtx, ctx, group, c, hubsReady) })
 	}
 	if err := starting.Wait(); err != nil {
 		return err
@@ -97,8 +125,12 @@ func (s *supervisor) start(ctx context.Context, group *errgroup.Group) error {
 
 // create makes the clusters' networks and certificates.
 func (s *supervisor) create() error {
+	var relays []string
+	for i := s.Hubs; i < len(s.Options.Clusters); i++ {
+		relays = append(relays, controlplane.Address(i).String())
+	}
 	for i, name := range s.Options.Clusters {
-		gateway := netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 201, byte(i), 1}), 24)
+		gateway := netip.PrefixFrom(controlplane.Address(i), 24)
 		bridge, err := network.NewBridge(fmt.Sprintf("sandbox%d", i), gateway)
 		if err != nil {
 			return fmt.Errorf("create the network of %s: %w", name, err)
@@ -106,6 +138,7 @@ func (s *supervisor) create() error {
 		cluster, err := controlplane.New(controlplane.Options{
 			Name: name, Dir: filepath.Join(s.Dir, name), Programs: s.Programs, Index: i,
 			Address: gateway.Addr().String(), OutsidePort: s.Outside[i].Addr().(*net.TCPAddr).Port,
+			Relays: relays, CertificateLife: s.CertificateLife,
 		})
 		if err != nil {
 			return err
@@ -115,9 +148,8 @@ func (s *supervisor) create() error {
 	return s.writeKubeconfigs()
 }
 
-// startHub brings up the hub; starting bounds the start, running what is started.
-func (s *supervisor) startHub(starting, running context.Context, group *errgroup.Group) error {
-	hub := s.clusters[0]
+// startHub brings up a hub; starting bounds the start, running what is started.
+func (s *supervisor) startHub(starting, running context.Context, group *errgroup.Group, hub *member) error {
 	if err := hub.WaitReady(starting); err != nil {
 		return err
 	}
@@ -125,17 +157,25 @@ func (s *supervisor) startHub(starting, running context.Context, group *errgroup
 	if err := s.startNode(starting, running, group, hub); err != nil {
 		return err
 	}
-	installed, err := ocm.InstallHub(starting, hub.Cluster, filepath.Join(s.Programs, build.Manifests))
+	webhook, err := hub.bridge.Attach(hub.Name + "/addon-webhook")
+	if err != nil {
+		return err
+	}
+	installed, err := ocm.InstallHub(starting, hub.Cluster, filepath.Join(s.Programs, build.Manifests), webhook)
 	if err != nil {
 		return err
 	}
 	group.Go(func() error { return installed.Run(running, s.onLoop) })
 	s.Progress.Step("%s: OCM installed", hub.Name)
-	return nil
+	if s.HubAs == "" || hub.Index > 0 {
+		return nil
+	}
+	return s.startSelf(starting, running, group, hub)
 }
 
-// startManaged brings up a managed cluster and waits until it has joined the hub.
-func (s *supervisor) startManaged(starting, running context.Context, group *errgroup.Group, c *member, hubReady <-chan struct{}) error {
+// startManaged brings up a managed cluster and waits until it has joined the
+// first hub.
+func (s *supervisor) startManaged(starting, running context.Context, group *errgroup.Group, c *member, hubsReady <-chan struct{}) error {
 	if err := c.WaitReady(starting); err != nil {
 		return err
 	}
@@ -143,18 +183,17 @@ func (s *supervisor) startManaged(starting, running context.Context, group *errg
 	if err := s.startNode(starting, running, group, c); err != nil {
 		return err
 	}
-	hub := s.clusters[0]
-	managed, err := ocm.InstallManaged(starting, c.Cluster, hub.Cluster, filepath.Join(s.Programs, build.Manifests))
+	managed, err := s.installManaged(starting, c)
 	if err != nil {
 		return err
 	}
 	select {
-	case <-hubReady:
+	case <-hubsReady:
 	case <-starting.Done():
 		return context.Cause(starting)
 	}
 	group.Go(func() error { return managed.Run(running, s.onLoop) })
-	if err := ocm.WaitAvailable(starting, hub.Admin, c.Name); err != nil {
+	if err := ocm.WaitAvailable(starting, s.hubs()[0].Admin, c.Name); err != nil {
 		return err
 	}
 	s.Progress.Step("%s: joined the hub and available", c.Name)

@@ -25,7 +25,7 @@ func command(out io.Writer) *cobra.Command {
 	root.PersistentFlags().StringVar(&options.Dir, "dir", ".kind", "directory for the kubeconfigs")
 	root.PersistentFlags().StringVar(&options.Prefix, "prefix", "", "what the names of the kind clusters begin with")
 	root.AddCommand(upCommand(options), deployCommand(options), loadCommand(options), logsCommand(options),
-		inventoryCommand(options), downCommand(options))
+		inventoryCommand(options), chartCommand(options), downCommand(options))
 	return root
 }
 

@@ -27,6 +27,7 @@ func command() *cobra.Command {
 	root.AddCommand(upCommand(options), downCommand(options), buildCommand(options), imageCommand(options),
 		statusCommand(options), superviseCommand(options))
 	root.AddCommand(switchCommands(options)...)
+	root.AddCommand(situationCommands(options)...)
 	return root
 }
 
@@ -43,8 +44,22 @@ func upCommand(options *launcher.Options) *cobra.Command {
 		},
 	}
 	cmd.Flags().IntVar(&options.Clusters, "clusters", 1, "number of managed clusters")
+	addShapeFlags(cmd, options)
 	cmd.Flags().StringArrayVar(&options.Images, "image", nil, "IMAGE=DIRECTORY: what pods with this image run (repeatable)")
 	return cmd
+}
+
+// addShapeFlags adds those that the supervisor is told as they are.
+func addShapeFlags(cmd *cobra.Command, options *launcher.Options) {
+	cmd.Flags().IntVar(&options.Hubs, "hubs", 1,
+		"number of hubs; with more than one each managed cluster chooses (OCM's feature gate MultipleHubs)")
+	cmd.Flags().IntVar(&options.Hosted, "hosted", 0,
+		"how many of the managed clusters, the last ones, are managed in hosted mode, from cluster1")
+	cmd.Flags().StringVar(&options.HubAs, "hub-as", "",
+		"let the first hub manage itself too, as a managed cluster of this name")
+	cmd.Flags().DurationVar(&options.CertificateLife, "certificate-life", 0,
+		"how long the certificates live that hubs sign (0: a year). With less than 20m OCM's registration agent,\n"+
+			"which looks every 5 minutes, does not renew them in time by itself")
 }
 
 func downCommand(options *launcher.Options) *cobra.Command {

@@ -24,7 +24,7 @@ const (
 
 // superviseCommand is what `up` runs inside the namespaces.
 func superviseCommand(options *launcher.Options) *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:    "supervise CLUSTER...",
 		Hidden: true,
 		Args:   cobra.MinimumNArgs(2),
@@ -37,6 +37,8 @@ func superviseCommand(options *launcher.Options) *cobra.Command {
 			return err
 		},
 	}
+	addShapeFlags(cmd, options)
+	return cmd
 }
 
 func supervise(ctx context.Context, options *launcher.Options, clusters []string, progress *supervisor.Progress) error {
@@ -51,7 +53,8 @@ func supervise(ctx context.Context, options *launcher.Options, clusters []string
 		return err
 	}
 	return supervisor.Run(ctx, supervisor.Options{
-		Dir: options.Dir, Programs: options.Programs, Clusters: clusters, Outside: listeners, Progress: progress,
+		Dir: options.Dir, Programs: options.Programs, Clusters: clusters, Hubs: options.Hubs, Hosted: options.Hosted,
+		HubAs: options.HubAs, CertificateLife: options.CertificateLife, Outside: listeners, Progress: progress,
 	})
 }
 

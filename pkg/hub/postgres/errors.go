@@ -1,0 +1,54 @@
+package postgres
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// SQLSTATE codes: https://www.postgresql.org/docs/current/errcodes-appendix.html
+const (
+	codeUndefinedTable   = "42P01"
+	codeUndefinedSchema  = "3F000"
+	codeNoPrivilege      = "42501"
+	codeInvalidPassword  = "28P01"
+	codeUniqueViolation  = "23505"
+	classDataException   = "22"
+	classIntegrityFailed = "23"
+)
+
+// described is an error with what was tried, and without secrets.
+type described struct {
+	message string
+	cause   error
+}
+
+func (d *described) Error() string { return d.message }
+
+func (d *described) Unwrap() error { return d.cause }
+
+// describe says what was tried when err is one, and what helps where that is known.
+func describe(err error, secrets []string, tried string) error {
+	if err == nil {
+		return nil
+	}
+	message := tried + ": " + err.Error()
+	var refused *pgconn.PgError
+	if errors.As(err, &refused) {
+		switch {
+		case refused.Code == codeInvalidPassword:
+			message += "; " + escapeHint
+		case refused.Hint != "":
+			message += "; " + refused.Hint
+		}
+	}
+	return &described{message: redact(message, secrets), cause: err}
+}
+
+// isData says whether the database refused a value, not the statement.
+func isData(err error) bool {
+	var refused *pgconn.PgError
+	return errors.As(err, &refused) && (strings.HasPrefix(refused.Code, classDataException) ||
+		strings.HasPrefix(refused.Code, classIntegrityFailed) && refused.Code != codeUniqueViolation)
+}

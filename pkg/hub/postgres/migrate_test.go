@@ -1,0 +1,111 @@
+//go:build postgres
+
+package postgres
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sync/errgroup"
+)
+
+// TestMigrateAtOnce: every replica of a program may migrate at its start.
+func TestMigrateAtOnce(t *testing.T) {
+	d := emptyDatabase(t, shared)
+	group, ctx := errgroup.WithContext(t.Context())
+	for range 4 {
+		group.Go(func() error { return Migrate(ctx, d.url) })
+	}
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if err := Migrate(t.Context(), d.url); err != nil {
+		t.Fatalf("a second run: %v", err)
+	}
+	if got, want := d.text("SELECT version FROM hub_of_hubs.schema_version"), "4"; got != want {
+		t.Errorf("version %s, want %s", got, want)
+	}
+	if err := d.open(reader).CheckSchema(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := d.open(writer).CheckSchema(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestMigrateNewer: a program that is rolled back must not fail at a schema that went on.
+func TestMigrateNewer(t *testing.T) {
+	d := newDatabase(t)
+	d.exec("UPDATE hub_of_hubs.schema_version SET version = 99")
+	if err := Migrate(t.Context(), d.url); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.open("").CheckSchema(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if got := d.text("SELECT version FROM hub_of_hubs.schema_version"); got != "99" {
+		t.Errorf("version %s, want 99 as it was", got)
+	}
+}
+
+// TestMigrateExisting: the database of hub-of-hubs users has the tables and rows already; nothing of theirs changes.
+func TestMigrateExisting(t *testing.T) {
+	d := emptyDatabase(t, shared)
+	theirs, err := os.ReadFile("testdata/hub-of-hubs.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.exec(string(theirs))
+	const columns = `SELECT string_agg(table_schema || '.' || table_name || '.' || column_name || ' ' || data_type, E'\n'
+	ORDER BY table_schema, table_name, ordinal_position) FROM information_schema.columns
+	WHERE (table_schema, table_name) IN (('spec', 'policies'), ('status', 'compliance'), ('status', 'placementrules'))`
+	before := d.text(columns)
+	if err := Migrate(t.Context(), d.url); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(before, d.text(columns)); diff != "" {
+		t.Errorf("their tables changed (-before +after):\n%s", diff)
+	}
+	if got := d.text("SELECT count(*) FROM pg_trigger WHERE tgrelid = 'spec.policies'::regclass AND tgname LIKE '%history%'"); got != "1" {
+		t.Errorf("%s triggers move policies to the history, want theirs alone", got)
+	}
+	// what was there before the log is found by the first scan
+	keys, err := d.open(reader).Scan(t.Context(), zeroKey, 10)
+	if err != nil || len(keys) != 1 {
+		t.Errorf("scanned %v, %v; want the one policy that was there", keys, err)
+	}
+}
+
+// TestMigrateWithoutRights: the message names what is missing and what to do.
+func TestMigrateWithoutRights(t *testing.T) {
+	d := emptyDatabase(t, shared)
+	d.exec("DO $$ BEGIN CREATE ROLE test_nobody NOLOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$")
+	url, err := shared.NewUser(t.Context(), d.url, "test_nobody")
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = Migrate(t.Context(), url)
+	if err == nil || !strings.Contains(err.Error(), "permission denied") {
+		t.Errorf("got %v, want permission denied", err)
+	}
+	if err := openURL(t, Options{URL: url}).CheckSchema(t.Context()); err == nil || !strings.Contains(err.Error(), "run the migrations") {
+		t.Errorf("got %v, want to be told to run the migrations", err)
+	}
+}
+
+// TestMigrateCancelled: a migration that is given up leaves the lock free and the schema whole.
+func TestMigrateCancelled(t *testing.T) {
+	d := emptyDatabase(t, shared)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := Migrate(ctx, d.url); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want it cancelled", err)
+	}
+	if err := Migrate(t.Context(), d.url); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,130 @@
+-- The tables as the users of hub-of-hubs have them. Where they exist already nothing is changed.
+CREATE SCHEMA IF NOT EXISTS spec;
+CREATE SCHEMA IF NOT EXISTS status;
+CREATE SCHEMA IF NOT EXISTS local_spec;
+CREATE SCHEMA IF NOT EXISTS local_status;
+CREATE SCHEMA IF NOT EXISTS history;
+
+CREATE FUNCTION hub_of_hubs.set_updated_at() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    NEW.updated_at = now();
+    RETURN NEW;
+END $$;
+
+{{ range list "policies" "placementrules" "placementbindings" "configs" "subscriptions" "channels" "applications" "managedclustersets" "managedclustersetbindings" "placements" }}
+CREATE TABLE IF NOT EXISTS history.{{ . }} (
+    id uuid PRIMARY KEY,
+    payload jsonb NOT NULL,
+    created_at timestamp NOT NULL DEFAULT now(),
+    updated_at timestamp NOT NULL DEFAULT now(),
+    deleted boolean NOT NULL DEFAULT false
+);
+
+CREATE FUNCTION hub_of_hubs.move_{{ . }}_to_history() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    WITH moved AS (
+        DELETE FROM spec.{{ . }}
+        WHERE payload -> 'metadata' ->> 'name' = NEW.payload -> 'metadata' ->> 'name'
+          AND payload -> 'metadata' ->> 'namespace' = NEW.payload -> 'metadata' ->> 'namespace'
+        RETURNING id, payload, created_at, updated_at, deleted
+    )
+    INSERT INTO history.{{ . }} (id, payload, created_at, updated_at, deleted)
+    SELECT id, payload, created_at, updated_at, deleted FROM moved
+    ON CONFLICT (id) DO UPDATE
+    SET payload = excluded.payload, updated_at = excluded.updated_at, deleted = excluded.deleted;
+    RETURN NEW;
+END $$;
+
+DO $$
+BEGIN
+    IF to_regclass('spec.{{ . }}') IS NULL THEN
+        CREATE TABLE spec.{{ . }} (
+            id uuid PRIMARY KEY,
+            payload jsonb NOT NULL,
+            created_at timestamp NOT NULL DEFAULT now(),
+            updated_at timestamp NOT NULL DEFAULT now(),
+            deleted boolean NOT NULL DEFAULT false
+        );
+        CREATE TRIGGER set_timestamp BEFORE UPDATE ON spec.{{ . }}
+            FOR EACH ROW EXECUTE FUNCTION hub_of_hubs.set_updated_at();
+        CREATE TRIGGER move_to_history BEFORE INSERT ON spec.{{ . }}
+            FOR EACH ROW EXECUTE FUNCTION hub_of_hubs.move_{{ . }}_to_history();
+    END IF;
+END $$;
+{{ end }}
+
+CREATE TABLE IF NOT EXISTS spec.managed_clusters_labels (
+    leaf_hub_name varchar(63) NOT NULL DEFAULT '',
+    managed_cluster_name varchar(63) NOT NULL,
+    labels jsonb NOT NULL DEFAULT '{}'::jsonb,
+    deleted_label_keys jsonb NOT NULL DEFAULT '[]'::jsonb,
+    updated_at timestamp NOT NULL DEFAULT now(),
+    version bigint NOT NULL DEFAULT 0 CHECK (version >= 0)
+);
+CREATE UNIQUE INDEX IF NOT EXISTS managed_clusters_labels_leaf_hub_name_and_cluster_name_idx
+    ON spec.managed_clusters_labels (leaf_hub_name, managed_cluster_name);
+
+DO $$
+BEGIN
+    IF to_regtype('status.error_type') IS NULL THEN
+        CREATE TYPE status.error_type AS ENUM ('disconnected', 'none');
+    END IF;
+    IF to_regtype('status.compliance_type') IS NULL THEN
+        CREATE TYPE status.compliance_type AS ENUM ('compliant', 'non_compliant', 'unknown');
+    END IF;
+    IF to_regtype('local_status.compliance_type') IS NULL THEN
+        CREATE TYPE local_status.compliance_type AS ENUM ('compliant', 'non_compliant', 'unknown');
+    END IF;
+END $$;
+
+{{ range list "status" "local_status" }}
+CREATE TABLE IF NOT EXISTS {{ . }}.compliance (
+    id uuid NOT NULL,
+    cluster_name varchar(63) NOT NULL,
+    leaf_hub_name varchar(63) NOT NULL,
+    error status.error_type NOT NULL,
+    compliance {{ . }}.compliance_type NOT NULL
+);
+CREATE INDEX IF NOT EXISTS compliance_leaf_hub_non_compliant_idx
+    ON {{ . }}.compliance (leaf_hub_name, compliance) WHERE compliance <> 'compliant';
+CREATE INDEX IF NOT EXISTS compliance_leaf_hub_cluster_idx
+    ON {{ . }}.compliance (leaf_hub_name, cluster_name);
+CREATE UNIQUE INDEX IF NOT EXISTS compliance_leaf_hub_policy_cluster_idx
+    ON {{ . }}.compliance (leaf_hub_name, id, cluster_name);
+{{ end }}
+
+CREATE TABLE IF NOT EXISTS status.aggregated_compliance (
+    id uuid NOT NULL,
+    leaf_hub_name varchar(63) NOT NULL,
+    applied_clusters int NOT NULL,
+    non_compliant_clusters int NOT NULL
+);
+
+CREATE TABLE IF NOT EXISTS status.managed_clusters (
+    leaf_hub_name varchar(63) NOT NULL,
+    payload jsonb NOT NULL,
+    error status.error_type NOT NULL
+);
+CREATE INDEX IF NOT EXISTS managed_clusters_metadata_name_idx
+    ON status.managed_clusters ((payload -> 'metadata' ->> 'name'));
+CREATE UNIQUE INDEX IF NOT EXISTS managed_clusters_leaf_hub_name_metadata_name_idx
+    ON status.managed_clusters (leaf_hub_name, (payload -> 'metadata' ->> 'name'));
+
+CREATE TABLE IF NOT EXISTS status.leaf_hub_heartbeats (
+    leaf_hub_name varchar(63) NOT NULL,
+    last_timestamp timestamp NOT NULL DEFAULT now()
+);
+CREATE UNIQUE INDEX IF NOT EXISTS leaf_hub_heartbeats_leaf_hub_idx ON status.leaf_hub_heartbeats (leaf_hub_name);
+
+-- The last one is the add-on's own.
+{{ range list "placementrules" "placements" "placementdecisions" "subscription_statuses" "subscription_reports" "managedclusteraddons" }}
+CREATE TABLE IF NOT EXISTS status.{{ . }} (
+    id uuid NOT NULL,
+    leaf_hub_name varchar(63) NOT NULL,
+    payload jsonb NOT NULL
+);
+CREATE INDEX IF NOT EXISTS {{ . }}_payload_name_and_namespace_idx
+    ON status.{{ . }} ((payload -> 'metadata' ->> 'name'), (payload -> 'metadata' ->> 'namespace'));
+CREATE UNIQUE INDEX IF NOT EXISTS {{ . }}_leaf_hub_name_and_payload_name_namespace_idx
+    ON status.{{ . }} (leaf_hub_name, (payload -> 'metadata' ->> 'name'), (payload -> 'metadata' ->> 'namespace'));
+{{ end }}

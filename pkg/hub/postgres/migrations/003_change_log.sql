@@ -1,0 +1,155 @@
+-- What changed, for readers that want to read no more than that. Writers know nothing of it: triggers fill it, once for
+-- each statement, whoever writes.
+--
+-- A reader's cursor is the snapshot of its last look. What that snapshot did not see is new, so no change is lost
+-- because a transaction that began earlier was committed later, and none waits for another one.
+CREATE TABLE hub_of_hubs.change_log (
+    source text NOT NULL,
+    -- the id of a row of spec.* or status.compliance, or the subject of a row of the other tables; empty: all of them
+    key text NOT NULL,
+    xid xid8 NOT NULL DEFAULT pg_current_xact_id(),
+    changed_at timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+CREATE INDEX change_log_xid_idx ON hub_of_hubs.change_log (xid);
+
+-- Rows that trimmed sees may be gone. pending becomes trimmed when it is old enough.
+CREATE TABLE hub_of_hubs.change_log_state (
+    only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+    trimmed pg_snapshot,
+    pending pg_snapshot NOT NULL,
+    pending_since timestamptz NOT NULL,
+    last_trim timestamptz NOT NULL
+);
+INSERT INTO hub_of_hubs.change_log_state (pending, pending_since, last_trim)
+VALUES (pg_current_snapshot(), clock_timestamp(), clock_timestamp());
+
+-- The functions run as their owner, so that writers need no right to the log.
+CREATE FUNCTION hub_of_hubs.log_compliance() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF TG_OP = 'INSERT' THEN
+        INSERT INTO hub_of_hubs.change_log (source, key)
+        SELECT DISTINCT TG_TABLE_NAME, n.id::text FROM new_rows n;
+    ELSIF TG_OP = 'DELETE' THEN
+        INSERT INTO hub_of_hubs.change_log (source, key)
+        SELECT DISTINCT TG_TABLE_NAME, o.id::text FROM old_rows o;
+    ELSE
+        -- an update that changes nothing is no change
+        INSERT INTO hub_of_hubs.change_log (source, key)
+        SELECT TG_TABLE_NAME, changed.id::text FROM (
+            SELECT n.id FROM (
+                SELECT id, leaf_hub_name, cluster_name, error, compliance FROM new_rows
+                EXCEPT ALL SELECT id, leaf_hub_name, cluster_name, error, compliance FROM old_rows) n
+            UNION
+            (SELECT id FROM old_rows EXCEPT SELECT id FROM new_rows)) changed;
+    END IF;
+    IF FOUND THEN
+        PERFORM pg_notify('hub_of_hubs_status', '');
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION hub_of_hubs.log_payload() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF TG_OP = 'INSERT' THEN
+        INSERT INTO hub_of_hubs.change_log (source, key)
+        SELECT DISTINCT TG_TABLE_NAME, s.subject
+        FROM (SELECT hub_of_hubs.subject(TG_TABLE_NAME, payload) AS subject FROM new_rows) s WHERE s.subject <> '';
+    ELSIF TG_OP = 'DELETE' THEN
+        INSERT INTO hub_of_hubs.change_log (source, key)
+        SELECT DISTINCT TG_TABLE_NAME, s.subject
+        FROM (SELECT hub_of_hubs.subject(TG_TABLE_NAME, payload) AS subject FROM old_rows) s WHERE s.subject <> '';
+    ELSE
+        INSERT INTO hub_of_hubs.change_log (source, key)
+        SELECT DISTINCT TG_TABLE_NAME, s.subject
+        FROM (SELECT hub_of_hubs.subject(TG_TABLE_NAME, payload) AS subject FROM (
+                (SELECT leaf_hub_name, payload FROM new_rows EXCEPT ALL SELECT leaf_hub_name, payload FROM old_rows)
+                UNION ALL
+                (SELECT leaf_hub_name, payload FROM old_rows EXCEPT ALL SELECT leaf_hub_name, payload FROM new_rows)) d
+        ) s WHERE s.subject <> '';
+    END IF;
+    IF FOUND THEN
+        PERFORM pg_notify('hub_of_hubs_status', '');
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION hub_of_hubs.log_spec() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF TG_OP = 'INSERT' THEN
+        INSERT INTO hub_of_hubs.change_log (source, key)
+        SELECT DISTINCT 'spec.' || TG_TABLE_NAME, n.id::text FROM new_rows n;
+    ELSIF TG_OP = 'DELETE' THEN
+        INSERT INTO hub_of_hubs.change_log (source, key)
+        SELECT DISTINCT 'spec.' || TG_TABLE_NAME, o.id::text FROM old_rows o;
+    ELSE
+        INSERT INTO hub_of_hubs.change_log (source, key)
+        SELECT DISTINCT 'spec.' || TG_TABLE_NAME, d.id::text FROM (
+            (SELECT id, payload, deleted FROM new_rows EXCEPT ALL SELECT id, payload, deleted FROM old_rows)
+            UNION ALL
+            (SELECT id, payload, deleted FROM old_rows EXCEPT ALL SELECT id, payload, deleted FROM new_rows)) d;
+    END IF;
+    IF FOUND THEN
+        PERFORM pg_notify('hub_of_hubs_status', '');
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION hub_of_hubs.log_truncate() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    INSERT INTO hub_of_hubs.change_log (source, key) VALUES (TG_TABLE_NAME, '');
+    PERFORM pg_notify('hub_of_hubs_status', '');
+    RETURN NULL;
+END $$;
+
+{{ define "logged" }}
+CREATE TRIGGER log_insert AFTER INSERT ON {{ .table }} REFERENCING NEW TABLE AS new_rows
+    FOR EACH STATEMENT EXECUTE FUNCTION hub_of_hubs.{{ .function }}();
+CREATE TRIGGER log_update AFTER UPDATE ON {{ .table }} REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
+    FOR EACH STATEMENT EXECUTE FUNCTION hub_of_hubs.{{ .function }}();
+CREATE TRIGGER log_delete AFTER DELETE ON {{ .table }} REFERENCING OLD TABLE AS old_rows
+    FOR EACH STATEMENT EXECUTE FUNCTION hub_of_hubs.{{ .function }}();
+CREATE TRIGGER log_truncate AFTER TRUNCATE ON {{ .table }}
+    FOR EACH STATEMENT EXECUTE FUNCTION hub_of_hubs.log_truncate();
+{{ end }}
+{{ template "logged" dict "table" "status.compliance" "function" "log_compliance" }}
+{{ range list "placementrules" "placements" "placementdecisions" "subscription_statuses" "subscription_reports" "managedclusteraddons" }}
+{{ template "logged" dict "table" (printf "status.%s" .) "function" "log_payload" }}
+{{ end }}
+{{ range list "policies" "placementrules" "placements" "subscriptions" }}
+{{ template "logged" dict "table" (printf "spec.%s" .) "function" "log_spec" }}
+{{ end }}
+
+-- The log trims itself when a leaf hub beats, at most once a minute and a bounded number of rows at once: what was
+-- committed more than five to ten minutes ago. A reader whose cursor is older finds that out from change_log_state.
+CREATE FUNCTION hub_of_hubs.trim_change_log() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    state hub_of_hubs.change_log_state;
+BEGIN
+    PERFORM FROM hub_of_hubs.change_log_state s WHERE s.last_trim < clock_timestamp() - interval '1 minute';
+    IF NOT FOUND THEN
+        RETURN NULL;
+    END IF;
+    SELECT * INTO state FROM hub_of_hubs.change_log_state FOR UPDATE SKIP LOCKED;
+    IF NOT FOUND THEN
+        RETURN NULL;
+    END IF;
+    IF state.pending_since < clock_timestamp() - interval '5 minutes' THEN
+        state.trimmed = state.pending;
+        state.pending = pg_current_snapshot();
+        state.pending_since = clock_timestamp();
+    END IF;
+    UPDATE hub_of_hubs.change_log_state SET trimmed = state.trimmed, pending = state.pending,
+        pending_since = state.pending_since, last_trim = clock_timestamp();
+    DELETE FROM hub_of_hubs.change_log WHERE ctid = ANY (ARRAY(
+        SELECT l.ctid FROM hub_of_hubs.change_log l
+        WHERE l.xid < pg_snapshot_xmax(state.trimmed) AND pg_visible_in_snapshot(l.xid, state.trimmed)
+        LIMIT 200000));
+    RETURN NULL;
+END $$;
+CREATE TRIGGER trim_change_log AFTER INSERT OR UPDATE ON status.leaf_hub_heartbeats
+    FOR EACH STATEMENT EXECUTE FUNCTION hub_of_hubs.trim_change_log();

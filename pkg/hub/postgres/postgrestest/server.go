@@ -1,0 +1,268 @@
+package postgrestest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+const (
+	// Password is the superuser's. It has every character that has to be escaped in a URL.
+	Password = "p@ss:w/o?r#d%+&="
+
+	startWithin = time.Minute
+	pollEvery   = 50 * time.Millisecond
+)
+
+// Options of a server of one's own.
+type Options struct {
+	// Dir is where the data directory is made and removed; empty: the directory for temporary files.
+	Dir string
+	// Settings are set beside those for tests: what is written is not waited for until it is on the disk.
+	Settings map[string]string
+}
+
+// Server is a PostgreSQL server.
+type Server struct {
+	base *url.URL
+	// The rest is empty for a server that was there before.
+	dir      string
+	programs string
+	user     *syscall.Credential
+	settings map[string]string
+	process  *os.Process
+	exited   chan error
+}
+
+// Use returns the server that TEST_DATABASE_URL names, or starts one.
+func Use(ctx context.Context) (*Server, error) {
+	given := os.Getenv("TEST_DATABASE_URL")
+	if given == "" {
+		return Start(ctx, Options{})
+	}
+	base, err := url.Parse(given)
+	if err != nil {
+		return nil, errors.New("TEST_DATABASE_URL is not a URL: is the password URL-escaped?")
+	}
+	return &Server{base: base}, nil
+}
+
+// Start makes a data directory and starts a server on it.
+func Start(ctx context.Context, options Options) (*Server, error) {
+	programs, err := findPrograms()
+	if err != nil {
+		return nil, err
+	}
+	credential, err := unprivileged()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp(options.Dir, "postgres-")
+	if err != nil {
+		return nil, fmt.Errorf("make PostgreSQL's directory: %w", err)
+	}
+	server := &Server{dir: dir, programs: programs, user: credential, settings: map[string]string{
+		"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off",
+		"unix_socket_directories": "", "listen_addresses": "127.0.0.1",
+		"shared_buffers": "64MB", "max_connections": "100", "logging_collector": "off",
+	}}
+	for name, value := range options.Settings {
+		server.settings[name] = value
+	}
+	if err := server.create(ctx); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	if err := server.Resume(ctx); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	return server, nil
+}
+
+// create makes the data directory and chooses the port.
+func (s *Server) create(ctx context.Context) error {
+	password := filepath.Join(s.dir, "password")
+	if err := os.WriteFile(password, []byte(Password), 0o600); err != nil {
+		return err
+	}
+	if s.user != nil {
+		for _, path := range []string{s.dir, password} {
+			if err := os.Chown(path, int(s.user.Uid), int(s.user.Gid)); err != nil {
+				return err
+			}
+		}
+	}
+	init := s.command(ctx, "initdb", "--pgdata="+filepath.Join(s.dir, "data"), "--username=owner",
+		"--pwfile="+password, "--auth=scram-sha-256", "--encoding=UTF8", "--locale=C", "--no-sync")
+	if output, err := init.CombinedOutput(); err != nil {
+		return fmt.Errorf("create PostgreSQL's data directory in %s: %w\n%s", s.dir, err, output)
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	address := listener.Addr().String()
+	s.base = &url.URL{Scheme: "postgres", User: url.UserPassword("owner", Password), Host: address, Path: "/postgres",
+		RawQuery: "sslmode=disable"}
+	return listener.Close()
+}
+
+// command is one of PostgreSQL's programs as the server's user.
+func (s *Server) command(ctx context.Context, program string, args ...string) *exec.Cmd {
+	command := exec.CommandContext(ctx, filepath.Join(s.programs, program), args...)
+	command.Dir = s.dir
+	command.Env = []string{"PATH=" + s.programs, "LC_ALL=C", "TZ=UTC"}
+	command.SysProcAttr = &syscall.SysProcAttr{Credential: s.user, Pdeathsig: syscall.SIGQUIT}
+	return command
+}
+
+// Resume starts a server that was stopped or killed, on the data that it has, and returns when it answers.
+func (s *Server) Resume(ctx context.Context) error {
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, pollEvery, startWithin, true, func(ctx context.Context) (bool, error) {
+		// the processes of one that was killed take a moment to notice, and hold the data until then
+		if s.process == nil {
+			if last = s.start(ctx); last != nil {
+				return false, nil
+			}
+		}
+		select {
+		case <-s.exited:
+			s.process = nil
+			last = errors.New(s.logTail())
+			return false, nil
+		default:
+			last = s.Ping(ctx)
+			return last == nil, nil
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("start PostgreSQL in %s: %w: %w", s.dir, err, last)
+	}
+	return nil
+}
+
+// start starts the server's process. It belongs to a thread that lives as long as it does: the death of that thread, and
+// so of the whole program, ends it.
+func (s *Server) start(ctx context.Context) error {
+	args := []string{"-D", filepath.Join(s.dir, "data"), "-p", s.base.Port()}
+	for _, name := range sortedKeys(s.settings) {
+		args = append(args, "-c", name+"="+s.settings[name])
+	}
+	log, err := os.OpenFile(s.logFile(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	command := s.command(context.WithoutCancel(ctx), "postgres", args...)
+	command.Stdout, command.Stderr = log, log
+	started, exited := make(chan error), make(chan error, 1)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		defer log.Close() //nolint:errcheck // what PostgreSQL wrote is in the file
+		err := command.Start()
+		started <- err
+		if err == nil {
+			exited <- command.Wait()
+		}
+	}()
+	if err := <-started; err != nil {
+		return err
+	}
+	s.process, s.exited = command.Process, exited
+	return nil
+}
+
+// PID is the process id of a server of one's own, 0 for one that was there before.
+func (s *Server) PID() int {
+	if s.process == nil {
+		return 0
+	}
+	return s.process.Pid
+}
+
+// Dir is the directory that holds everything of a server of one's own.
+func (s *Server) Dir() string { return s.dir }
+
+// URL returns the superuser's URL of a database.
+func (s *Server) URL(database string) string {
+	named := *s.base
+	named.Path = "/" + database
+	return named.String()
+}
+
+// Ping says whether the server answers.
+func (s *Server) Ping(ctx context.Context) error {
+	conn, err := pgx.Connect(ctx, s.base.String())
+	if err != nil {
+		return err
+	}
+	return conn.Close(ctx)
+}
+
+// Kill ends a server of one's own as a crash does. Resume starts it again.
+func (s *Server) Kill() error { return s.end(syscall.SIGKILL) }
+
+// Stop ends a server of one's own and removes its directory; one that was there before it leaves alone.
+func (s *Server) Stop() error {
+	if s.dir == "" {
+		return nil
+	}
+	return errors.Join(s.end(syscall.SIGINT), os.RemoveAll(s.dir))
+}
+
+func (s *Server) end(signal syscall.Signal) error {
+	if s.process == nil {
+		return nil
+	}
+	if err := s.process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("end PostgreSQL: %w", err)
+	}
+	<-s.exited
+	s.process = nil
+	return nil
+}
+
+func (s *Server) logFile() string { return filepath.Join(s.dir, "log") }
+
+// logTail is the end of what the server said.
+func (s *Server) logTail() string {
+	const lines = 10
+	content, err := os.ReadFile(s.logFile())
+	if err != nil {
+		return err.Error()
+	}
+	all := bytes.Split(bytes.TrimSpace(content), []byte("\n"))
+	return string(bytes.Join(all[max(0, len(all)-lines):], []byte("\n")))
+}
+
+func sortedKeys(m map[string]string) []string {
+	keys := make([]string, 0, len(m))
+	for key := range m {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// Port is the server's port.
+func (s *Server) Port() int {
+	port, err := strconv.Atoi(s.base.Port())
+	if err != nil {
+		return 5432
+	}
+	return port
+}

@@ -1,0 +1,69 @@
+package postgres
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+)
+
+// escapeHint is what is wrong in nearly every URL that does not parse.
+const escapeHint = "the password has to be URL-escaped (@ as %40, : as %3A, / as %2F, ? as %3F, # as %23, % as %25)"
+
+// errNoURL says what is missing and how it looks.
+var errNoURL = errors.New("the database URL is empty: " +
+	"set DATABASE_URL to postgres://user:password@host:5432/database?sslmode=verify-full")
+
+// checkURL says what is wrong with a database URL, without a word of what is in it: any part may be the password, or a
+// piece of it that wrong escaping put elsewhere.
+func checkURL(raw string) error {
+	if strings.TrimSpace(raw) == "" {
+		return errNoURL
+	}
+	if !strings.HasPrefix(raw, "postgres://") && !strings.HasPrefix(raw, "postgresql://") {
+		return errors.New("the database URL (DATABASE_URL) does not begin with postgres://")
+	}
+	parsed, err := url.Parse(raw)
+	switch {
+	case err != nil:
+		return fmt.Errorf("the database URL (DATABASE_URL) is not a URL: %s", escapeHint)
+	case strings.Contains(raw, "#"):
+		return fmt.Errorf("the database URL (DATABASE_URL) contains #: %s", escapeHint)
+	case parsed.Hostname() == "":
+		return fmt.Errorf("the database URL (DATABASE_URL) names no host: %s", escapeHint)
+	case strings.Contains(parsed.Path, "@") || strings.Contains(parsed.RawQuery, "@"):
+		return fmt.Errorf("the database URL (DATABASE_URL) has @ behind the host: %s", escapeHint)
+	}
+	return nil
+}
+
+// secretsOf returns what must not be shown of a database URL, in every form that a message may have it.
+func secretsOf(raw string) []string {
+	parsed, err := url.Parse(raw)
+	if err != nil {
+		return []string{raw}
+	}
+	secrets := []string{raw}
+	if password, ok := parsed.User.Password(); ok {
+		secrets = append(secrets, password, url.QueryEscape(password), url.PathEscape(password))
+		if _, escaped, ok := strings.Cut(parsed.User.String(), ":"); ok {
+			secrets = append(secrets, escaped)
+		}
+	}
+	for _, name := range []string{"password", "sslpassword"} {
+		for _, value := range parsed.Query()[name] {
+			secrets = append(secrets, value, url.QueryEscape(value))
+		}
+	}
+	return secrets
+}
+
+// redact takes the secrets out of a message.
+func redact(message string, secrets []string) string {
+	for _, secret := range secrets {
+		if secret != "" {
+			message = strings.ReplaceAll(message, secret, "xxxxx")
+		}
+	}
+	return message
+}

@@ -1,0 +1,91 @@
+package postgres
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+func TestCheckURL(t *testing.T) {
+	cases := []struct {
+		name, url, want string
+	}{
+		{"as the documentation says", "postgres://user:s3cret@host:5432/db?sslmode=verify-full&pool_max_conns=50", ""},
+		{"the other scheme", "postgresql://user:s3cret@host/db", ""},
+		{"escaped", "postgres://user:s3c%40re%2Ft@host:5432/db", ""},
+		{"empty", " ", "is empty"},
+		{"another database", "mysql://user:s3cret@host/db", "does not begin with postgres://"},
+		{"key=value form", "host=h user=u password=s3cret", "does not begin with postgres://"},
+		{"a slash in the password", "postgres://user:s3c/ret@host:5432/db", "URL-escaped"},
+		{"a question mark in the password", "postgres://user:s3c?ret@host:5432/db", "URL-escaped"},
+		{"a hash in the password", "postgres://user:s3c#ret@host:5432/db", "URL-escaped"},
+		{"a percent sign in the password", "postgres://user:s3c%ret@host:5432/db", "URL-escaped"},
+		{"a space in the password", "postgres://user:s3c ret@host:5432/db", "URL-escaped"},
+		{"a bracket in the password", "postgres://user:[s3cret@host:5432/db", "URL-escaped"},
+		{"digits and a slash in the password", "postgres://user:1/s3cret@host:5432/db", "URL-escaped"},
+		{"digits and a question mark in the password", "postgres://user:1?s3cret@host:5432/db", "URL-escaped"},
+		{"no host", "postgres://user:s3cret@/db", "names no host"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			err := checkURL(c.url)
+			if c.want == "" {
+				if err != nil {
+					t.Errorf("refused: %v", err)
+				}
+				return
+			}
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want a message with %q", err, c.want)
+			}
+			hides(t, err, "s3c", "ret@")
+		})
+	}
+}
+
+// TestParseHides: what pgx itself finds wrong must not show the password either.
+func TestParseHides(t *testing.T) {
+	cases := []struct{ name, url string }{
+		{"a parameter out of range", "postgres://user:s3c%40ret@host:5432/db?pool_max_conns=0"},
+		{"a parameter that is no number", "postgres://user:s3c%40ret@host:5432/db?pool_max_conns=s3c%40ret"},
+		{"an unknown sslmode", "postgres://user:s3c%40ret@host:5432/db?sslmode=wrong"},
+		{"a port out of range", "postgres://user:s3c%40ret@host:99999/db"},
+		{"the password as a parameter", "postgres://user@host:5432/db?password=s3c%40ret&sslmode=wrong"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := Open(t.Context(), Options{URL: c.url})
+			if err == nil {
+				t.Fatal("accepted")
+			}
+			hides(t, err, "s3c@ret", "s3c%40ret")
+			for cause := err; cause != nil; cause = errors.Unwrap(cause) {
+				hides(t, cause, "s3c@ret", "s3c%40ret")
+			}
+		})
+	}
+}
+
+func hides(t *testing.T, err error, secrets ...string) {
+	t.Helper()
+	for _, secret := range secrets {
+		if err != nil && strings.Contains(err.Error(), secret) {
+			t.Errorf("the message shows %q of the password: %v", secret, err)
+		}
+	}
+}
+
+func TestOpenOptions(t *testing.T) {
+	_, err := Open(t.Context(), Options{URL: "postgres://user@host/db", QueryTimeout: -1})
+	if err == nil || !strings.Contains(err.Error(), "query timeout") {
+		t.Errorf("got %v, want the timeout to be refused", err)
+	}
+	store, err := Open(t.Context(), Options{URL: "postgres://user@127.0.0.1:1/db"})
+	if err != nil {
+		t.Fatalf("a database that is away must not be an error yet: %v", err)
+	}
+	defer store.Close()
+	if err := store.Ping(t.Context()); err == nil {
+		t.Error("there is no server, but it answers")
+	}
+}

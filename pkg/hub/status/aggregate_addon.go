@@ -1,0 +1,97 @@
+package status
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"open-cluster-management.io/helloworld-addon/manifests"
+)
+
+// Conditions of a ManagedClusterAddOn, and the reason by which the agent says
+// that somebody else's ConfigMaps are in the way.
+const (
+	conditionAvailable = "Available"
+	reasonConflict     = "Conflict"
+)
+
+// managedClusterAddOn is what matters of a ManagedClusterAddOn on a leaf hub.
+type managedClusterAddOn struct {
+	Status struct {
+		Conditions []metav1.Condition `json:"conditions"`
+	} `json:"status"`
+}
+
+// tally counts clusters.
+type tally struct{ clusters, available, synced, conflicts int64 }
+
+func (t *tally) add(other tally) {
+	t.clusters += other.clusters
+	t.available += other.available
+	t.synced += other.synced
+	t.conflicts += other.conflicts
+}
+
+func (t tally) json() map[string]any {
+	return map[string]any{"clusters": t.clusters, "available": t.available, "configMapsSynced": t.synced, "conflicts": t.conflicts}
+}
+
+// aggregateAddOn makes the AddOnSummary of the add-on: on how many clusters it
+// is enabled, available, has every ConfigMap synced, and has conflicts; of all
+// hubs and of each. Of a stale hub the clusters and conflicts are counted, and
+// nothing good.
+func aggregateAddOn(rows Rows, _ int) ([]Desired, error) {
+	all, err := decodeAll[managedClusterAddOn](rows)
+	if err != nil {
+		return nil, err
+	}
+	var total tally
+	perHub := map[string]*tally{}
+	for _, row := range all {
+		if perHub[row.hub] == nil {
+			perHub[row.hub] = &tally{}
+		}
+		one := countAddOn(row)
+		total.add(one)
+		perHub[row.hub].add(one)
+	}
+	names := make([]string, 0, len(perHub))
+	for name := range perHub {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	hubs := make([]any, 0, len(names))
+	for _, name := range names {
+		entry := perHub[name].json()
+		_, stale := rows.Stale[name]
+		entry["name"], entry["stale"] = name, stale
+		hubs = append(hubs, entry)
+	}
+	fields := []Field{{Path: []string{"status", "hubs"}, Value: hubs}}
+	for name, value := range total.json() {
+		fields = append(fields, Field{Path: []string{"status", name}, Value: value})
+	}
+	slices.SortFunc(fields, func(a, b Field) int { return slices.Compare(a.Path, b.Path) })
+	return []Desired{{Name: rows.Name, Fields: fields}}, nil
+}
+
+func countAddOn(row decoded[managedClusterAddOn]) tally {
+	one := tally{clusters: 1}
+	for _, condition := range row.object.Status.Conditions {
+		isTrue := condition.Status == metav1.ConditionTrue && !row.stale
+		switch condition.Type {
+		case conditionAvailable:
+			if isTrue {
+				one.available = 1
+			}
+		case manifests.ConditionConfigMapsSynced:
+			if isTrue {
+				one.synced = 1
+			}
+			if condition.Status == metav1.ConditionFalse && condition.Reason == reasonConflict {
+				one.conflicts = 1
+			}
+		}
+	}
+	return one
+}

@@ -1,0 +1,133 @@
+package status
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// Values of the column compliance, and of the column error.
+const (
+	complianceCompliant    = "compliant"
+	complianceNonCompliant = "non_compliant"
+	errorDisconnected      = "disconnected"
+)
+
+// Values of a Policy's compliance. Unknown is the empty string, as the policy
+// propagator has it.
+const (
+	policyCompliant    = "Compliant"
+	policyNonCompliant = "NonCompliant"
+	policyUnknown      = ""
+)
+
+// policySummary is the name by which `.status.details` of a Policy says that not
+// every cluster is listed. A policy that is propagated has no other details.
+const policySummary = "hub-of-hubs-summary"
+
+// cluster is a managed cluster's compliance.
+type cluster struct{ hub, name, compliance string }
+
+// aggregatePolicy makes `.status.status`, the compliance of each cluster, sorted
+// by the clusters' names and then by hub, and `.status.compliant`, the whole
+// policy's: NonCompliant if one cluster is, else unknown if one is unknown, else
+// Compliant, and unknown without clusters, which is the rule of
+// governance-policy-propagator (CalculateRootCompliance).
+//
+// A cluster that is disconnected, or whose hub is stale, may no longer be what
+// it was: compliant becomes unknown, and non-compliant stays.
+//
+// When not all clusters fit, NonCompliant ones are listed before unknown and
+// unknown before Compliant ones, and `.status.details` has the numbers.
+func aggregatePolicy(rows Rows, budget int) ([]Desired, error) {
+	clusters := make([]cluster, 0, len(rows.Compliance))
+	count := map[string]int{}
+	for _, row := range rows.Compliance {
+		_, stale := rows.Stale[row.LeafHub]
+		state := compliance(row, stale)
+		count[state]++
+		clusters = append(clusters, cluster{row.LeafHub, row.Cluster, state})
+	}
+	slices.SortFunc(clusters, func(a, b cluster) int {
+		return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.hub, b.hub), cmp.Compare(a.compliance, b.compliance))
+	})
+	listed := fit(clusters, budget, urgency, clusterSize)
+	desired := Desired{Name: rows.Name, Summarised: leftOut(len(listed), len(clusters), "clusters")}
+
+	var entries, details any
+	if len(listed) > 0 {
+		entries = clusterEntries(listed)
+	}
+	var overall any
+	if state := overallCompliance(count, len(clusters)); state != policyUnknown {
+		overall = state
+	}
+	if desired.Summarised != "" {
+		details = summaryDetails(overall, fmt.Sprintf("%s: %d NonCompliant, %d unknown, %d Compliant", desired.Summarised,
+			count[policyNonCompliant], count[policyUnknown], count[policyCompliant]))
+	}
+	desired.Fields = []Field{
+		{Path: []string{"status", "compliant"}, Value: overall},
+		{Path: []string{"status", "details"}, Value: details},
+		{Path: []string{"status", "status"}, Value: entries},
+	}
+	return []Desired{desired}, nil
+}
+
+func compliance(row ComplianceRow, stale bool) string {
+	switch {
+	case row.Compliance == complianceNonCompliant:
+		return policyNonCompliant
+	case row.Compliance == complianceCompliant && row.Error != errorDisconnected && !stale:
+		return policyCompliant
+	default:
+		return policyUnknown
+	}
+}
+
+func overallCompliance(count map[string]int, clusters int) string {
+	switch {
+	case count[policyNonCompliant] > 0:
+		return policyNonCompliant
+	case clusters > 0 && count[policyCompliant] == clusters:
+		return policyCompliant
+	default:
+		return policyUnknown
+	}
+}
+
+func urgency(c cluster) int {
+	return slices.Index([]string{policyNonCompliant, policyUnknown, policyCompliant}, c.compliance)
+}
+
+func clusterSize(c cluster) int {
+	size := len(`{"clustername":"","clusternamespace":""},`) + 2*len(c.name)
+	if c.compliance != policyUnknown {
+		size += len(`,"compliant":""`) + len(c.compliance)
+	}
+	return size
+}
+
+func clusterEntries(clusters []cluster) []any {
+	entries := make([]any, 0, len(clusters))
+	for _, c := range clusters {
+		// A cluster's namespace on its hub has the cluster's name.
+		entry := map[string]any{"clustername": c.name, "clusternamespace": c.name}
+		if c.compliance != policyUnknown {
+			entry["compliant"] = c.compliance
+		}
+		entries = append(entries, entry)
+	}
+	return entries
+}
+
+func summaryDetails(overall any, message string) []any {
+	detail := map[string]any{
+		"templateMeta": map[string]any{"name": policySummary},
+		"history":      []any{map[string]any{"message": message}},
+	}
+	if overall != nil {
+		detail["compliant"] = overall
+	}
+	return []any{detail}
+}

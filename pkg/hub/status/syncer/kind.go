@@ -1,0 +1,233 @@
+package syncer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"open-cluster-management.io/helloworld-addon/pkg/hub/status"
+)
+
+const (
+	// crdRetry is how often to look for a kind that the global hub does not serve.
+	crdRetry = 15 * time.Second
+	// A key that cannot be written is tried again after the first, then after
+	// twice that, up to the last.
+	firstRetry, lastRetry = 100 * time.Millisecond, 30 * time.Second
+	// requestTimeout bounds one read or write.
+	requestTimeout = 30 * time.Second
+)
+
+// kindSyncer writes the objects of one kind of status. It is a Runnable.
+type kindSyncer struct {
+	entry    status.Entry
+	store    status.Reader
+	live     client.Reader
+	writer   client.Client
+	caches   cache.Cache
+	feed     *feed
+	recorder events.EventRecorder
+	clock    clock.WithTicker
+	workers  int
+
+	objects, owners *objects
+	queue           workqueue.TypedRateLimitingInterface[status.Key]
+	turns           *turns
+}
+
+// newKindSyncer makes what one entry needs; the shared parts are the caller's.
+func newKindSyncer(entry status.Entry, shared kindSyncer) *kindSyncer {
+	k := shared
+	k.entry = entry
+	k.queue = workqueue.NewTypedRateLimitingQueueWithConfig(
+		workqueue.NewTypedItemExponentialFailureRateLimiter[status.Key](firstRetry, lastRetry),
+		workqueue.TypedRateLimitingQueueConfig[status.Key]{Name: string(entry.Kind), Clock: k.clock})
+	k.turns = newTurns()
+	k.objects = newObjects(func(o object) {
+		for _, key := range k.keysOf(o) {
+			k.queue.Add(key)
+		}
+	})
+	k.owners = newObjects(func(o object) { k.queue.Add(status.Key{Kind: entry.Kind, ID: string(o.UID)}) })
+	return &k
+}
+
+// keysOf are the keys that an object belongs to.
+func (k *kindSyncer) keysOf(o object) []status.Key {
+	var keys []status.Key
+	switch {
+	case !k.entry.Creates:
+		keys = append(keys, status.Key{Kind: k.entry.Kind, ID: string(o.UID)})
+	case k.entry.Owner.Empty():
+		keys = append(keys, status.Key{Kind: k.entry.Kind, ID: o.Name})
+	default:
+		for _, owner := range o.Owners {
+			keys = append(keys, status.Key{Kind: k.entry.Kind, ID: string(owner)})
+		}
+	}
+	return keys
+}
+
+// add says that the rows of a key have to be read, and since when they have
+// changed; zero: nobody knows that they have.
+func (k *kindSyncer) add(key status.Key, at time.Time) {
+	if wait := k.turns.changed(key, at, k.clock.Now()); wait > 0 {
+		k.queue.AddAfter(key, wait)
+		return
+	}
+	k.queue.Add(key)
+}
+
+// Start writes until ctx ends.
+func (k *kindSyncer) Start(ctx context.Context) error {
+	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithValues("kind", k.entry.Kind))
+	kinds := []watched{{k.entry.Object, k.objects}}
+	if !k.entry.Owner.Empty() {
+		kinds = append(kinds, watched{k.entry.Owner, k.owners})
+	}
+	defer k.queue.ShutDown()
+	for _, kind := range kinds {
+		if !k.watch(ctx, kind) {
+			return nil
+		}
+	}
+	select {
+	case <-k.feed.ready:
+	case <-ctx.Done():
+		return nil
+	}
+	available.WithLabelValues(string(k.entry.Kind)).Set(1)
+	var group sync.WaitGroup
+	for range k.workers {
+		group.Go(func() { k.work(ctx) })
+	}
+	<-ctx.Done()
+	k.queue.ShutDown()
+	group.Wait()
+	return nil
+}
+
+type watched struct {
+	gvk     schema.GroupVersionKind
+	objects *objects
+}
+
+// watch returns when all objects of a kind are known, and false when ctx ended
+// before. A global hub that does not serve the kind yet may do so later.
+func (k *kindSyncer) watch(ctx context.Context, kind watched) bool {
+	logger := klog.FromContext(ctx)
+	for said := false; ; said = true {
+		err := k.register(ctx, kind)
+		if err == nil {
+			return true
+		}
+		if ctx.Err() != nil {
+			return false
+		}
+		if !said {
+			available.WithLabelValues(string(k.entry.Kind)).Set(0)
+			if meta.IsNoMatchError(err) {
+				logger.Info("The global hub does not serve the kind; its status is written once it does", "gvk", kind.gvk.String())
+			} else {
+				logger.Error(err, "Watch failed; it is tried again", "gvk", kind.gvk.String())
+			}
+		}
+		select {
+		case <-k.clock.After(crdRetry):
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+func (k *kindSyncer) register(ctx context.Context, kind watched) error {
+	metadata := &metav1.PartialObjectMetadata{}
+	metadata.SetGroupVersionKind(kind.gvk)
+	informer, err := k.caches.GetInformer(ctx, metadata)
+	if err != nil {
+		return fmt.Errorf("watch %s: %w", kind.gvk.Kind, err)
+	}
+	registration, err := informer.AddEventHandler(kind.objects.handler())
+	if err != nil {
+		return fmt.Errorf("watch %s: %w", kind.gvk.Kind, err)
+	}
+	for !registration.HasSynced() {
+		select {
+		case <-k.clock.After(20 * time.Millisecond):
+		case <-ctx.Done():
+			return errors.Join(ctx.Err(), informer.RemoveEventHandler(registration))
+		}
+	}
+	return nil
+}
+
+func (k *kindSyncer) work(ctx context.Context) {
+	for {
+		key, shutdown := k.queue.Get()
+		if shutdown {
+			return
+		}
+		k.attend(ctx, key)
+		k.queue.Done(key)
+	}
+}
+
+// attend syncs a key and says when it is its turn again.
+func (k *kindSyncer) attend(ctx context.Context, key status.Key) {
+	kind := string(k.entry.Kind)
+	changed, due := k.turns.begin(key)
+	start := k.clock.Now()
+	err := k.sync(ctx, key, due)
+	now := k.clock.Now()
+	k.turns.end(key, now, now.Sub(start), changed, err)
+	if err == nil {
+		k.queue.Forget(key)
+		if !changed.IsZero() {
+			lag.WithLabelValues(kind).Observe(max(0, now.Sub(changed).Seconds()))
+		}
+		return
+	}
+	if ctx.Err() != nil {
+		return
+	}
+	reason := reasonOf(err)
+	failures.WithLabelValues(kind, reason).Inc()
+	logger := klog.FromContext(ctx).WithValues("id", key.ID, "reason", reason)
+	if first := k.queue.NumRequeues(key) == 0; first && reason != reasonConflict {
+		logger.Error(err, "Sync failed; it is tried again")
+	} else {
+		logger.V(2).Info("Sync failed; it is tried again", "err", err)
+	}
+	k.queue.AddRateLimited(key)
+}
+
+// present returns the objects that a key has now, with the owner, before any row
+// is read. Found is false when the key has nothing on this hub to be written to.
+func (k *kindSyncer) present(key status.Key) (owner object, all []object, found bool) {
+	switch {
+	case !k.entry.Creates:
+		one, found := k.objects.get(types.UID(key.ID))
+		return one, []object{one}, found && !one.Deleting
+	case k.entry.Owner.Empty():
+		if one, found := k.objects.named("", key.ID); found {
+			all = append(all, one)
+		}
+		return object{Name: key.ID}, all, true
+	default:
+		owner, found = k.owners.get(types.UID(key.ID))
+		return owner, k.objects.owned(owner.UID), found && !owner.Deleting
+	}
+}

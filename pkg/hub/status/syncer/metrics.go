@@ -1,0 +1,43 @@
+package syncer
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+const namespace, subsystem = "hub_of_hubs", "status_sync"
+
+// The program's metrics. Kinds are those of status.Entries.
+var (
+	lag = prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: namespace, Subsystem: subsystem,
+		Name: "lag_seconds", Help: "From when a row changed until its object was right.",
+		Buckets: []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300}}, []string{"kind"})
+	rowsRead = prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Subsystem: subsystem,
+		Name: "rows_read_total", Help: "Rows that were read from the database."}, []string{"kind"})
+	written = prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Subsystem: subsystem,
+		Name: "objects_written_total", Help: "Objects that were created, updated or deleted."}, []string{"kind", "verb"})
+	failures = prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Subsystem: subsystem,
+		Name: "errors_total", Help: "Turns that failed, by reason: database, row (it cannot be understood), api, conflict " +
+			"(somebody was faster), foreign (an object of the name is somebody else's), tooLarge."}, []string{"kind", "reason"})
+	available = prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: namespace, Subsystem: subsystem,
+		Name: "kind_available", Help: "1 if the global hub serves the kind and it is kept true."}, []string{"kind"})
+	staleHub = prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: namespace, Subsystem: subsystem,
+		Name: "leaf_hub_stale", Help: "1 if the leaf hub's last heartbeat is old."}, []string{"leaf_hub"})
+)
+
+// feedKind is the value of the label kind for what is about no kind.
+const feedKind = "all"
+
+// register adds the metrics to those that the manager serves; a second time in
+// one process changes nothing.
+func register(registry prometheus.Registerer) error {
+	for _, collector := range []prometheus.Collector{lag, rowsRead, written, failures, available, staleHub} {
+		var already prometheus.AlreadyRegisteredError
+		if err := registry.Register(collector); err != nil && !errors.As(err, &already) {
+			return fmt.Errorf("register the metrics: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,64 @@
+package syncer
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"open-cluster-management.io/helloworld-addon/pkg/hub/status"
+)
+
+// staleHubs are the hubs whose last heartbeat is older than after. A hub that
+// never beat is not stale: its writer may be one that knows no heartbeat.
+func staleHubs(heartbeats status.Heartbeats, after time.Duration) map[string]time.Time {
+	stale := map[string]time.Time{}
+	for hub, last := range heartbeats.Last {
+		if heartbeats.Now.Sub(last) > after {
+			stale[hub] = last
+		}
+	}
+	return stale
+}
+
+// changedHubs are those that one map has and the other has not, or has with
+// another time, sorted.
+func changedHubs(before, now map[string]time.Time) []string {
+	changed := map[string]bool{}
+	for _, pair := range [][2]map[string]time.Time{{before, now}, {now, before}} {
+		for hub, at := range pair[0] {
+			if other, found := pair[1][hub]; !found || !other.Equal(at) {
+				changed[hub] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(changed))
+}
+
+// scanShare is how many of total keys to look at now, that all are looked at
+// once in a period; what is left of a whole number is carried to the next time.
+func scanShare(total int, elapsed, period time.Duration, carry float64) (int, float64) {
+	exact := float64(total)*float64(elapsed)/float64(period) + carry
+	exact = min(exact, float64(total))
+	share := int(exact)
+	return share, exact - float64(share)
+}
+
+// maxPace bounds how long an expensive key waits for its next turn.
+const maxPace = time.Second
+
+// pace is how long to wait before a key is looked at again that took so long:
+// what many changes in a row make of it is then looked at once. A cheap one
+// need not wait.
+func pace(took time.Duration) time.Duration {
+	if took < 50*time.Millisecond {
+		return 0
+	}
+	return min(took, maxPace)
+}
+
+// smallestBudget is where a status is no longer made smaller.
+const smallestBudget = 1 << 10
+
+// nextBudget is the budget after the API server said that an object is too
+// large: its spec has more of the room than was thought.
+func nextBudget(budget int) int { return max(budget/2, smallestBudget) }

@@ -1,0 +1,146 @@
+package syncer
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/component-base/version"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"open-cluster-management.io/helloworld-addon/pkg/hub/status"
+)
+
+// Store is the database as the syncer needs it.
+type Store interface {
+	source
+	// CheckSchema says whether the database answers, and has what is asked for.
+	CheckSchema(ctx context.Context) error
+	Close()
+}
+
+// Open opens the database of a URL, limited to a namespace, or empty for all. It
+// makes no connection yet.
+type Open func(ctx context.Context, url, namespace string) (Store, error)
+
+const (
+	shutdownTimeout = 10 * time.Second
+	checkTimeout    = 3 * time.Second
+)
+
+// Run keeps the status true until ctx ends, which is no error.
+func Run(ctx context.Context, opts *Options, open Open) error {
+	logger := klog.FromContext(ctx)
+	info := version.Get()
+	logger.Info("Starting "+Program, "version", info.GitVersion, "commit", info.GitCommit,
+		"interval", opts.Interval, "namespaces", opts.WatchNamespaces)
+	log.SetLogger(logger)
+
+	config, err := clientcmd.BuildConfigFromFlags("", opts.Kubeconfig)
+	if err != nil {
+		return fmt.Errorf("configure the client of the global hub: %w", err)
+	}
+	store, err := open(ctx, opts.DatabaseURL, opts.onlyNamespace())
+	if err != nil {
+		return fmt.Errorf("open the database of $%s: %w", envDatabaseURL, err)
+	}
+	defer store.Close()
+	if err := check(ctx, store); err != nil && ctx.Err() == nil {
+		logger.Error(err, "The database is not ready; it is tried again")
+	}
+	mgr, err := newManager(config, opts, store)
+	if err != nil {
+		return err
+	}
+	if err := add(mgr, opts, store, clock.RealClock{}); err != nil {
+		return err
+	}
+	if err := mgr.Start(ctx); err != nil {
+		return fmt.Errorf("run the manager: %w", err)
+	}
+	logger.Info("Stopped")
+	return nil
+}
+
+func newManager(config *rest.Config, opts *Options, store Store) (manager.Manager, error) {
+	config = rest.CopyConfig(config)
+	config.QPS, config.Burst = opts.KubeAPIQPS, opts.KubeAPIBurst
+	config.UserAgent = Program
+	timeout := shutdownTimeout
+	managerOptions := manager.Options{
+		LeaderElection:                opts.LeaderElect,
+		LeaderElectionID:              leaderElectionID,
+		LeaderElectionNamespace:       opts.PodNamespace,
+		LeaderElectionReleaseOnCancel: true,
+		GracefulShutdownTimeout:       &timeout,
+		HealthProbeBindAddress:        opts.ProbeAddr,
+		Metrics:                       metricsserver.Options{BindAddress: opts.MetricsAddr},
+	}
+	if opts.MetricsSecure {
+		managerOptions.Metrics.SecureServing = true
+		managerOptions.Metrics.FilterProvider = filters.WithAuthenticationAndAuthorization
+	}
+	if len(opts.WatchNamespaces) > 0 {
+		managerOptions.Cache.DefaultNamespaces = map[string]cache.Config{}
+		for _, namespace := range opts.WatchNamespaces {
+			managerOptions.Cache.DefaultNamespaces[namespace] = cache.Config{}
+		}
+	}
+	mgr, err := manager.New(config, managerOptions)
+	if err != nil {
+		return nil, fmt.Errorf("make the manager: %w", err)
+	}
+	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return nil, fmt.Errorf("add the liveness check: %w", err)
+	}
+	database := func(request *http.Request) error { return check(request.Context(), store) }
+	if err := mgr.AddReadyzCheck("database", database); err != nil {
+		return nil, fmt.Errorf("add the readiness check: %w", err)
+	}
+	return mgr, nil
+}
+
+func check(ctx context.Context, store Store) error {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	return store.CheckSchema(ctx)
+}
+
+// add adds the feed and a syncer for each kind to a manager.
+func add(mgr manager.Manager, opts *Options, store source, clock clock.WithTicker) error {
+	if err := register(metrics.Registry); err != nil {
+		return err
+	}
+	feed := newFeed(store, clock, opts.interval, opts.ScanPeriod, opts.StaleAfter)
+	shared := kindSyncer{
+		store: store, live: mgr.GetAPIReader(), writer: mgr.GetClient(), caches: mgr.GetCache(), feed: feed,
+		recorder: mgr.GetEventRecorder(Program), clock: clock, workers: opts.Workers,
+	}
+	kinds := map[status.Kind]*kindSyncer{}
+	for _, entry := range status.Entries() {
+		kinds[entry.Kind] = newKindSyncer(entry, shared)
+		if err := mgr.Add(kinds[entry.Kind]); err != nil {
+			return fmt.Errorf("add the syncer of %s: %w", entry.Kind, err)
+		}
+	}
+	feed.add = func(key status.Key, since time.Time) {
+		if kind, found := kinds[key.Kind]; found {
+			kind.add(key, since)
+		}
+	}
+	if err := mgr.Add(feed); err != nil {
+		return fmt.Errorf("add the feed: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,145 @@
+package syncer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"open-cluster-management.io/helloworld-addon/pkg/hub/status"
+)
+
+// Reasons by which failures are counted.
+const (
+	reasonDatabase = "database"
+	reasonRow      = "row"
+	reasonConflict = "conflict"
+	reasonForeign  = "foreign"
+	reasonTooLarge = "tooLarge"
+	reasonAPI      = "api"
+)
+
+// failure is an error with the reason by which it is counted.
+type failure struct {
+	reason string
+	err    error
+}
+
+func (f *failure) Error() string { return f.err.Error() }
+func (f *failure) Unwrap() error { return f.err }
+
+func reasonOf(err error) string {
+	var f *failure
+	switch {
+	case errors.As(err, &f):
+		return f.reason
+	case apierrors.IsConflict(err), apierrors.IsNotFound(err), apierrors.IsAlreadyExists(err):
+		return reasonConflict
+	default:
+		return reasonAPI
+	}
+}
+
+// sync makes a key's objects what its rows say. The order is what keeps a newer
+// truth from being replaced by an older one: first the objects as they are, then
+// the rows, then the write, which the API server refuses if an object is no
+// longer as it was.
+func (k *kindSyncer) sync(ctx context.Context, key status.Key, due bool) error {
+	owner, all, found := k.present(key)
+	if !found {
+		return nil
+	}
+	// An event of our own write, or of one that is known already.
+	if !due && !k.entry.Creates && k.objects.digest(all[0]) != "" {
+		return nil
+	}
+	present, err := k.observe(ctx, all)
+	if err != nil {
+		return err
+	}
+	stale := k.feed.stale()
+	read, cancel := context.WithTimeout(ctx, requestTimeout)
+	snapshot, err := k.store.Read(read, []status.Key{key})
+	cancel()
+	if err != nil {
+		return &failure{reasonDatabase, fmt.Errorf("read the rows of %s %s: %w", key.Kind, key.ID, err)}
+	}
+	rowsRead.WithLabelValues(string(key.Kind)).Add(float64(snapshot.Rows))
+	if len(snapshot.Objects) != 1 || !snapshot.Objects[0].Found {
+		return nil
+	}
+	rows := snapshot.Objects[0]
+	desired, err := k.entry.Aggregate(status.Rows{
+		Namespace: owner.Namespace, Name: owner.Name, UID: key.ID,
+		Compliance: rows.Compliance, Payloads: rows.Payloads, Stale: stale,
+	}, k.turns.budgetOf(key))
+	if err != nil {
+		return &failure{reasonRow, fmt.Errorf("aggregate %s %s/%s, which stays as it is: %w", key.Kind, owner.Namespace, owner.Name, err)}
+	}
+	for _, p := range present {
+		k.note(p, desired)
+		for _, d := range desired {
+			if d.Name == p.Name && p.Digest == "" {
+				k.objects.learn(p.UID, p.ResourceVersion, p.digest(d.Fields))
+			}
+		}
+	}
+	err = k.execute(ctx, owner, plan(k.entry, present, desired))
+	if err != nil && tooLarge(err) {
+		k.turns.shrink(key)
+		return &failure{reasonTooLarge, err}
+	}
+	return err
+}
+
+// observe reads the content of the objects whose fields are not known.
+func (k *kindSyncer) observe(ctx context.Context, all []object) ([]present, error) {
+	result := make([]present, 0, len(all))
+	for _, o := range all {
+		if digest := k.objects.digest(o); digest != "" {
+			result = append(result, present{object: o, Digest: digest})
+			continue
+		}
+		content := &unstructured.Unstructured{}
+		content.SetGroupVersionKind(k.entry.Object)
+		get, cancel := context.WithTimeout(ctx, requestTimeout)
+		err := k.live.Get(get, client.ObjectKey{Namespace: o.Namespace, Name: o.Name}, content)
+		cancel()
+		if apierrors.IsNotFound(err) || (err == nil && content.GetUID() != o.UID) {
+			// It is gone, and perhaps another one is there; the watch will say so.
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("get %s %s/%s: %w", k.entry.Kind, o.Namespace, o.Name, err)
+		}
+		result = append(result, present{object: objectOf(content), Content: content.Object})
+	}
+	return result, nil
+}
+
+// note makes an event of what an object has no field to say.
+func (k *kindSyncer) note(p present, desired []status.Desired) {
+	for _, d := range desired {
+		if d.Name != p.Name || !k.objects.noted(p.UID, d.Note) || d.Note == "" {
+			continue
+		}
+		target := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+			Namespace: p.Namespace, Name: p.Name, UID: p.UID, ResourceVersion: p.ResourceVersion}}
+		target.SetGroupVersionKind(k.entry.Object)
+		k.recorder.Eventf(target, nil, corev1.EventTypeWarning, "StatusIncomplete", "SyncStatus", "%s", d.Note)
+	}
+}
+
+// tooLarge says that an object with this status does not fit. The API server
+// has a status for a request that is too large for itself; what etcd refuses is
+// a message.
+func tooLarge(err error) bool {
+	return apierrors.IsRequestEntityTooLargeError(err) || strings.Contains(err.Error(), "request is too large") ||
+		strings.Contains(err.Error(), "exceeds limit")
+}

@@ -1,0 +1,126 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"open-cluster-management.io/helloworld-addon/test/sandbox/ocm"
+	"open-cluster-management.io/helloworld-addon/test/sandbox/process"
+	"open-cluster-management.io/helloworld-addon/test/sandbox/statedir"
+)
+
+// Sandbox is a running sandbox.
+type Sandbox struct {
+	dir    string
+	record statedir.Record
+}
+
+// Open reads what there is in the sandbox's directory.
+func Open(dir string) (*Sandbox, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("--dir=%s: %w", dir, err)
+	}
+	record, err := statedir.Read(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("no sandbox in %s: make sandbox-up starts one", dir)
+	}
+	return &Sandbox{dir: dir, record: record}, err
+}
+
+func (s *Sandbox) hubs() []string { return s.record.Clusters[:s.record.Hubs] }
+
+func (s *Sandbox) managed() []string { return s.record.Clusters[s.record.Hubs:] }
+
+// hub is the index of a hub.
+func (s *Sandbox) hub(name string) (int, error) {
+	if i := slices.Index(s.hubs(), name); i >= 0 {
+		return i, nil
+	}
+	return 0, fmt.Errorf("no hub %q in this sandbox: there are %s", name, strings.Join(s.hubs(), ", "))
+}
+
+// cluster is the index of a managed cluster.
+func (s *Sandbox) cluster(name string) (int, error) {
+	if i := slices.Index(s.managed(), name); i >= 0 {
+		return s.record.Hubs + i, nil
+	}
+	return 0, fmt.Errorf("no managed cluster %q in this sandbox: there are %s", name, strings.Join(s.managed(), ", "))
+}
+
+// CutFile is the file that cuts the cluster in this directory off from one of the
+// URLs of a hub.
+func CutFile(clusterDir, hub string, moved bool) string {
+	if moved {
+		hub += "-moved"
+	}
+	return filepath.Join(clusterDir, "cut-off-from", hub)
+}
+
+// SetLink cuts a managed cluster off from a hub, or brings it back: its programs
+// and its pods. oldURL leaves the way to the hub's other URL as it is. Nothing passes from then on, as in a network that loses every
+// packet; connections stay as they are. It takes effect within a tenth of a
+// second.
+func (s *Sandbox) SetLink(cluster, hub string, oldURL, up bool) error {
+	_, clusterErr := s.cluster(cluster)
+	_, hubErr := s.hub(hub)
+	if err := errors.Join(clusterErr, hubErr); err != nil {
+		return err
+	}
+	errs := []error{setCut(CutFile(filepath.Join(s.dir, cluster), hub, false), !up)}
+	if !oldURL {
+		errs = append(errs, setCut(CutFile(filepath.Join(s.dir, cluster), hub, true), !up))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("change the way of %s to %s: %w", cluster, hub, err)
+	}
+	return nil
+}
+
+func setCut(file string, cut bool) error {
+	if !cut {
+		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(file, nil, 0o600)
+}
+
+// Rename lets a managed cluster be managed under another name: its agents are
+// started anew with it, and join the hub under it.
+func (s *Sandbox) Rename(ctx context.Context, cluster, name string) error {
+	if _, err := s.cluster(cluster); err != nil {
+		return err
+	}
+	if problems := validation.IsDNS1123Label(name); len(problems) > 0 {
+		return fmt.Errorf("%q cannot be a cluster's name: %s", name, strings.Join(problems, ", "))
+	}
+	dir := filepath.Join(s.dir, cluster)
+	agents := []process.Switch{process.SwitchOf(dir, "work-agent"), process.SwitchOf(dir, "registration-agent")}
+	for _, agent := range agents {
+		if err := agent.Off(ctx); err != nil {
+			return err
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, ocm.NameFile), []byte(name+"\n"), 0o600); err != nil {
+		return fmt.Errorf("rename %s: %w", cluster, err)
+	}
+	for _, agent := range slices.Backward(agents) {
+		if err := agent.On(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}

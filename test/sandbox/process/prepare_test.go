@@ -1,0 +1,50 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestPrepareTellsANewPodFromARestart: a program that ends by itself is a
+// container that is restarted; one that was switched off is a new pod.
+func TestPrepareTellsANewPodFromARestart(t *testing.T) {
+	dir := t.TempDir()
+	sw := SwitchOf(dir, "program")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var fresh []bool
+	spec := Spec{Name: "test", Path: "/bin/sh", Args: []string{"-c", `test -e "$1" || { touch "$1"; exit 1; }; touch "$1.second"; exec sleep 60`, "sh"},
+		Log: filepath.Join(dir, "log"), Switch: sw,
+		Prepare: func(anew bool) ([]string, bool, error) {
+			fresh = append(fresh, anew)
+			return []string{filepath.Join(dir, "first")}, len(fresh) > 1, nil
+		}}
+	done := make(chan error, 1)
+	go func() { done <- Keep(ctx, spec, func(*LoopError) {}) }()
+	waitFor(t, filepath.Join(dir, "first.second"))
+	if err := errors.Join(sw.Off(t.Context()), sw.On(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	// not ready, started, restarted after it had died, started after the switch
+	for i, want := range []bool{true, true, false, true} {
+		if i >= len(fresh) || fresh[i] != want {
+			t.Fatalf("fresh was %v at the calls of Prepare", fresh)
+		}
+	}
+}
+
+func TestPrepareThatFailsIsNamed(t *testing.T) {
+	err := Keep(t.Context(), Spec{Name: "cluster1/work-agent", Path: "/bin/true", Log: filepath.Join(t.TempDir(), "log"),
+		Prepare: func(bool) ([]string, bool, error) { return nil, false, os.ErrPermission }}, nil)
+	if !errors.Is(err, os.ErrPermission) || !strings.Contains(err.Error(), "cluster1/work-agent") {
+		t.Errorf("Keep = %v", err)
+	}
+}

@@ -1,0 +1,158 @@
+//go:build situations
+
+package situations
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// joins: the bootstrap kubeconfig is valid, and there is no hub kubeconfig yet. The
+// cluster joins, and the add-on works, whether it was enabled before or after.
+func joins(t *testing.T, c *cluster) {
+	c.stopRegistration(t)
+	c.detach(t)
+	c.expect(t, c.hub)
+	c.put(t, "before-the-join", "a")
+	c.enable(t)
+	c.startRegistration(t)
+	c.provideManagedKubeconfig(t)
+	eventually(t, "the cluster has joined", c.joined)
+	eventually(t, "the add-on enabled before the join works", c.working)
+	undisturbed := c.undisturbed(t)
+	c.put(t, "after-the-join", "b")
+	eventually(t, "a ConfigMap written after the join", c.working)
+	must(t, "the agent is left alone", undisturbed(t.Context()))
+
+	c.disable(t)
+	c.stopRegistration(t)
+	c.detach(t)
+	c.startRegistration(t)
+	eventually(t, "the cluster has joined again", c.joined)
+	c.put(t, "after-the-join", "c")
+	c.enabled(t)
+}
+
+// restarts: both kubeconfigs are valid, and the registration agent is restarted,
+// then the add-on's agent, then both. Nobody asks for a new certificate, and what
+// changes on the hub meanwhile arrives.
+func restarts(t *testing.T, c *cluster) {
+	c.put(t, "stays", "a")
+	c.put(t, "changes", "a")
+	c.put(t, "goes", "a")
+	c.enabled(t)
+	eventually(t, "the add-on is available", c.available)
+	ofCluster, ofAddOn := c.credentials(t)
+	requests := c.requests(t)
+	deleted := c.watchDeletions(t)
+
+	undisturbed := c.undisturbed(t)
+	c.stopRegistration(t)
+	c.put(t, "changes", "b")
+	eventually(t, "a change while there is no registration agent", c.working)
+	renewed := c.renewal(t)
+	c.startRegistration(t)
+	eventually(t, "the restarted registration agent works", renewed)
+	must(t, "the add-on's agent is left alone", undisturbed(t.Context()))
+
+	c.replaceAgent(t)
+	c.put(t, "changes", "c")
+	eventually(t, "a change while there was no agent", c.working)
+
+	c.stopRegistration(t)
+	c.replaceAgent(t)
+	c.put(t, "changes", "d")
+	c.drop(t, "goes")
+	renewed = c.renewal(t)
+	c.startRegistration(t)
+	eventually(t, "both work again", func(ctx context.Context) error { return errors.Join(renewed(ctx), c.working(ctx)) })
+
+	clusterNow, addOnNow := c.credentials(t)
+	if !clusterNow.Equal(ofCluster) || !addOnNow.Equal(ofAddOn) || c.requests(t) != requests {
+		t.Error("a restart made somebody ask for a new certificate")
+	}
+	requireDeleted(t, deleted, "goes")
+	must(t, "the add-on is available", c.available(t.Context()))
+}
+
+// bootstrapExpired: the bootstrap kubeconfig has expired, the hub kubeconfig is
+// valid. Everything goes on, and the add-on still gets a new certificate.
+func bootstrapExpired(t *testing.T, c *cluster) {
+	c.put(t, "stays", "a")
+	c.enabled(t)
+	_, before := c.credentials(t)
+	undisturbed, deleted := c.undisturbed(t), c.watchDeletions(t)
+
+	renewed := c.renewal(t)
+	_, repair := c.spoil(t)
+	eventually(t, "the registration agent, which ends when its bootstrap kubeconfig changes, is back and works", renewed)
+	c.put(t, "changes", "b")
+	eventually(t, "a change arrives", c.working)
+
+	c.removeCertificate(t)
+	eventually(t, "the add-on has a new certificate", c.reissued(before))
+	c.put(t, "changes", "c")
+	eventually(t, "a change arrives with it", c.working)
+
+	repair()
+	c.put(t, "changes", "d")
+	eventually(t, "a change arrives after the repair", c.working)
+	must(t, "the agent is left alone", undisturbed(t.Context()))
+	requireDeleted(t, deleted)
+}
+
+// removeCertificate takes the certificate out of the add-on's secret, so that the
+// registration agent asks for another one, as it does when less than a quarter of
+// its life is left.
+func (c *cluster) removeCertificate(t *testing.T) {
+	t.Helper()
+	_, err := c.home.CoreV1().Secrets(c.install).Patch(t.Context(), agentSecret, types.JSONPatchType,
+		[]byte(`[{"op":"remove","path":"/data/`+corev1.TLSCertKey+`"}]`), metav1.PatchOptions{})
+	must(t, "remove the add-on's certificate", err)
+}
+
+// neitherValid: the bootstrap kubeconfig has expired and there is no hub kubeconfig.
+// The cluster stays out; as long as the add-on has its own certificate, it works,
+// and without that the copies stay as they are, also over a restart of the agent.
+// A valid bootstrap kubeconfig is all that is needed for everything to recover.
+func neitherValid(t *testing.T, c *cluster) {
+	c.put(t, "stays", "a")
+	c.put(t, "changes", "a")
+	c.put(t, "goes", "a")
+	c.enabled(t)
+	undisturbed, deleted := c.undisturbed(t), c.watchDeletions(t)
+
+	c.stopRegistration(t)
+	_, repair := c.spoil(t)
+	must(t, "delete the cluster's credentials", c.home.CoreV1().Secrets(c.klusterlet).Delete(t.Context(), hubSecret, metav1.DeleteOptions{}))
+	c.startRegistration(t)
+	c.put(t, "changes", "b")
+	eventually(t, "the add-on works with its own certificate", c.working)
+	must(t, "the agent is left alone", undisturbed(t.Context()))
+
+	must(t, "delete the add-on's credentials", c.home.CoreV1().Secrets(c.install).Delete(t.Context(), agentSecret, metav1.DeleteOptions{}))
+	c.replaceAgent(t)
+	eventually(t, "an agent without credentials runs and is not ready", c.notReady)
+	before := c.copies(t)
+	c.put(t, "changes", "c")
+	c.drop(t, "goes")
+	renewed := c.renewal(t)
+	consistently(t, quiet, "the cluster stays out, and the copies stay", func(ctx context.Context) error {
+		if renewed(ctx) == nil {
+			return errors.New("the cluster is back")
+		}
+		return errors.Join(c.hasCopies(ctx, before), c.notReady(ctx))
+	})
+	undisturbed = c.undisturbed(t)
+
+	repair()
+	eventually(t, "the cluster is back", func(ctx context.Context) error { return errors.Join(c.joined(ctx), renewed(ctx)) })
+	eventually(t, "the add-on works", c.working)
+	must(t, "the agent is left alone", undisturbed(t.Context()))
+	requireDeleted(t, deleted, "goes")
+}

@@ -1,0 +1,245 @@
+//go:build situations
+
+package situations
+
+import (
+	"bytes"
+	"context"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// stopRegistration ends the cluster's registration agent, startRegistration starts
+// it as a new pod.
+func (c *cluster) stopRegistration(t *testing.T) {
+	t.Helper()
+	_, err := c.shell(t.Context(), stopEnv, "")
+	must(t, "stop the registration agent", err)
+	t.Cleanup(func() { _, _ = c.shell(context.WithoutCancel(t.Context()), startEnv, "") })
+}
+
+func (c *cluster) startRegistration(t *testing.T) {
+	t.Helper()
+	_, err := c.shell(t.Context(), startEnv, "")
+	must(t, "start the registration agent", err)
+}
+
+// detach removes the cluster from the hub, as if it had never joined: no
+// ManagedCluster, and no credentials of the hub on the cluster. The registration
+// agent has to be stopped, and the add-on disabled.
+func (c *cluster) detach(t *testing.T) {
+	t.Helper()
+	c.deleteManagedCluster(t)
+	err := c.home.CoreV1().Secrets(c.klusterlet).Delete(t.Context(), hubSecret, metav1.DeleteOptions{})
+	if !apierrors.IsNotFound(err) {
+		must(t, "delete the cluster's credentials for the hub", err)
+	}
+}
+
+func (c *cluster) deleteManagedCluster(t *testing.T) {
+	t.Helper()
+	client := c.hub.dynamic.Resource(clusterResource)
+	err := client.Delete(t.Context(), c.name, metav1.DeleteOptions{})
+	if !apierrors.IsNotFound(err) {
+		must(t, "delete the ManagedCluster", err)
+	}
+	eventually(t, "the ManagedCluster gone", func(ctx context.Context) error {
+		_, err := client.Get(ctx, c.name, metav1.GetOptions{})
+		return gone("ManagedCluster", err)
+	})
+}
+
+// expect creates the ManagedCluster on the hub before the cluster joins, accepted,
+// and waits until the hub has its namespace.
+func (c *cluster) expect(t *testing.T, hub api) {
+	t.Helper()
+	object := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": clusterResource.GroupVersion().String(), "kind": "ManagedCluster",
+		"metadata": map[string]any{"name": c.name}, "spec": map[string]any{"hubAcceptsClient": true},
+	}}
+	_, err := hub.dynamic.Resource(clusterResource).Create(t.Context(), object, metav1.CreateOptions{})
+	must(t, "create the ManagedCluster", err)
+	eventually(t, "the cluster's namespace on the hub", func(ctx context.Context) error {
+		namespace, err := hub.CoreV1().Namespaces().Get(ctx, c.name, metav1.GetOptions{})
+		if err == nil && namespace.DeletionTimestamp != nil {
+			err = errors.New("it is being deleted")
+		}
+		return err
+	})
+}
+
+// joined checks that the hub says that the cluster has joined and is available.
+func (c *cluster) joined(ctx context.Context) error {
+	var errs []error
+	for _, condition := range []string{"HubAcceptedManagedCluster", "ManagedClusterJoined", "ManagedClusterConditionAvailable"} {
+		errs = append(errs, c.condition(ctx, clusterResource, "", c.name, condition))
+	}
+	return errors.Join(errs...)
+}
+
+// condition checks that an object of the hub has the condition.
+func (c *cluster) condition(ctx context.Context, resource schema.GroupVersionResource, namespace, name, condition string) error {
+	object, err := c.hub.dynamic.Resource(resource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	conditions, _, err := unstructured.NestedSlice(object.Object, "status", "conditions")
+	if err != nil {
+		return err
+	}
+	for _, entry := range conditions {
+		if fields, ok := entry.(map[string]any); ok && fields["type"] == condition {
+			if fields["status"] == "True" {
+				return nil
+			}
+			return fmt.Errorf("%s is %v/%v: %v", condition, fields["status"], fields["reason"], fields["message"])
+		}
+	}
+	return fmt.Errorf("no condition %s yet", condition)
+}
+
+// accept sets whether the hub accepts the cluster.
+func (c *cluster) accept(t *testing.T, hub api, accepted bool) {
+	t.Helper()
+	patch := fmt.Appendf(nil, `{"spec":{"hubAcceptsClient":%t}}`, accepted)
+	_, err := hub.dynamic.Resource(clusterResource).Patch(t.Context(), c.name, types.MergePatchType, patch, metav1.PatchOptions{})
+	must(t, "set hubAcceptsClient", err)
+}
+
+// renewal returns a check that the cluster's agent has renewed its lease on the
+// hub since now: it has a way to the hub, and the hub's credentials.
+func (c *cluster) renewal(t *testing.T) check {
+	t.Helper()
+	read := func(ctx context.Context) (time.Time, error) {
+		lease, err := c.hub.CoordinationV1().Leases(c.name).Get(ctx, clusterLease, metav1.GetOptions{})
+		if err != nil || lease.Spec.RenewTime == nil {
+			return time.Time{}, err
+		}
+		return lease.Spec.RenewTime.Time, nil
+	}
+	before, err := read(t.Context())
+	if !apierrors.IsNotFound(err) {
+		must(t, "read the cluster's lease", err)
+	}
+	return func(ctx context.Context) error {
+		now, err := read(ctx)
+		if err == nil && !now.After(before) {
+			err = fmt.Errorf("the cluster's lease was last renewed at %s", before)
+		}
+		return err
+	}
+}
+
+// bootstrap is the Secret with the kubeconfig to join with.
+func (c *cluster) bootstrap(t *testing.T) []byte {
+	t.Helper()
+	secret, err := c.home.CoreV1().Secrets(c.klusterlet).Get(t.Context(), bootstrapSecret, metav1.GetOptions{})
+	must(t, "get the bootstrap kubeconfig", err)
+	return secret.Data["kubeconfig"]
+}
+
+// spoil replaces the bootstrap kubeconfig by one that the hub knows nobody by, and
+// returns the good one. On the sandbox its client certificate has expired, which
+// the hub answers just so.
+func (c *cluster) spoil(t *testing.T) (good []byte, repair func()) {
+	t.Helper()
+	good = c.bootstrap(t)
+	repair = func() { setSecret(t, c.home, c.klusterlet, bootstrapSecret, good) }
+	t.Cleanup(func() {
+		if t.Failed() {
+			_, _ = writeSecret(context.WithoutCancel(t.Context()), c.home, c.klusterlet, bootstrapSecret, good)
+		}
+	})
+	config, err := clientcmd.Load(good)
+	must(t, "read the bootstrap kubeconfig", err)
+	for name := range config.AuthInfos {
+		config.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: "expired"}
+	}
+	bad, err := clientcmd.Write(*config)
+	must(t, "encode a bootstrap kubeconfig", err)
+	if os.Getenv(sandboxEnv) != "" {
+		bad = c.sandbox(t, "bootstrap $CLUSTER --expired")
+	}
+	setSecret(t, c.home, c.klusterlet, bootstrapSecret, bad)
+	return good, repair
+}
+
+func setSecret(t *testing.T, in api, namespace, name string, kubeconfig []byte) {
+	t.Helper()
+	_, err := writeSecret(t.Context(), in, namespace, name, kubeconfig)
+	must(t, "write secret "+name, err)
+}
+
+func writeSecret(ctx context.Context, in api, namespace, name string, kubeconfig []byte) (*corev1.Secret, error) {
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace}, Data: map[string][]byte{"kubeconfig": kubeconfig}}
+	written, err := in.CoreV1().Secrets(namespace).Create(ctx, secret, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		written, err = in.CoreV1().Secrets(namespace).Update(ctx, secret, metav1.UpdateOptions{})
+	}
+	return written, err
+}
+
+// certificate is the client certificate in a Secret of the cluster where the
+// agents run: that of the cluster, or that of the add-on.
+func (c *cluster) certificate(ctx context.Context, namespace, name string) (*x509.Certificate, error) {
+	secret, err := c.home.CoreV1().Secrets(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	block, _ := pem.Decode(secret.Data[corev1.TLSCertKey])
+	if block == nil {
+		return nil, fmt.Errorf("secret %s has no certificate", name)
+	}
+	return x509.ParseCertificate(block.Bytes)
+}
+
+// credentials are the certificates of the cluster and of the add-on.
+func (c *cluster) credentials(t *testing.T) (ofCluster, ofAddOn *x509.Certificate) {
+	t.Helper()
+	ofCluster, err := c.certificate(t.Context(), c.klusterlet, hubSecret)
+	must(t, "read the cluster's certificate", err)
+	ofAddOn, err = c.certificate(t.Context(), c.install, agentSecret)
+	must(t, "read the add-on's certificate", err)
+	return ofCluster, ofAddOn
+}
+
+// reissued returns a check that the add-on has another certificate than that.
+func (c *cluster) reissued(old *x509.Certificate) check {
+	return func(ctx context.Context) error {
+		now, err := c.certificate(ctx, c.install, agentSecret)
+		if err == nil && bytes.Equal(now.Raw, old.Raw) {
+			err = errors.New("the add-on has the same certificate")
+		}
+		return err
+	}
+}
+
+// removeUsedRequests deletes the cluster's certificate requests: after ten of a
+// cluster or of an add-on the registration agent asks for no more.
+func (c *cluster) removeUsedRequests(t *testing.T) {
+	t.Helper()
+	must(t, "delete used certificate requests", c.hub.CertificatesV1().CertificateSigningRequests().DeleteCollection(
+		t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: clusterNameLabel + "=" + c.name}))
+}
+
+// requests is how many certificate requests of the cluster there are.
+func (c *cluster) requests(t *testing.T) int {
+	t.Helper()
+	list, err := c.hub.CertificatesV1().CertificateSigningRequests().List(t.Context(), metav1.ListOptions{LabelSelector: clusterNameLabel + "=" + c.name})
+	must(t, "list certificate requests", err)
+	return len(list.Items)
+}
