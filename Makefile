@@ -75,6 +75,10 @@ images-multiarch: ## Build IMAGE for PLATFORMS with Docker's buildx; PUSH=1 push
 	docker buildx build --platform $(PLATFORMS) --file Dockerfile --target multiarch $(IMAGE_ARGS) --tag $(IMAGE) \
 		--output $(if $(PUSH),type=registry,type=oci$(comma)dest=bin/helloworld-addon.oci.tar) bin/multiarch
 
+.PHONY: shell-image
+shell-image: ## Lay out the tests' stand-in for an image with a shell
+	@go build -C test/shell -trimpath -ldflags '-s -w' -o $(CURDIR)/bin/shell-image/bin/sh .
+
 .PHONY: fmt
 fmt: bin/golangci-lint ## Format all Go code
 	@for m in $(MODULES); do (cd $$m && $(LINT) fmt --config $(CURDIR)/.golangci.yml ./...); done
@@ -103,7 +107,7 @@ test-sandbox: sandbox-programs ## Test the sandbox itself, with real control pla
 	go test -C test/sandbox -trimpath -tags sandbox -timeout 8m $(TEST_FLAGS) ./...
 
 .PHONY: test-e2e
-test-e2e: sandbox-programs image-root ## Run the end-to-end scenarios on a sandbox with two managed clusters
+test-e2e: sandbox-programs image-root shell-image ## Run the end-to-end scenarios on a sandbox with two managed clusters
 	@test/e2e/on-sandbox $(IMAGE) $(IMAGE_ROOT) $(TEST_FLAGS)
 
 .PHONY: test-situations
@@ -192,6 +196,11 @@ kind-down: bin/ocm-kind ## Delete the kind clusters and their kubeconfigs
 e2e: bin/ocm-kind images $(BUILT_KUBECTL) ## Run the end-to-end scenarios on kind clusters of their own (KEEP=1 keeps them)
 	@KUBECTL=$(KUBECTL) OCM_IMAGES=$(OCM_IMAGES) KIND_NODE_IMAGE=$(KIND_NODE_IMAGE) KEEP=$(KEEP) \
 		test/e2e/on-kind $(IMAGE) $(TEST_FLAGS)
+
+.PHONY: functional-test-full
+functional-test-full: bin/ocm-kind images shell-image $(BUILT_KUBECTL) ## Run the lease sidecar's scenarios on kind clusters of their own, two managed ones
+	@KUBECTL=$(KUBECTL) OCM_IMAGES=$(OCM_IMAGES) KIND_NODE_IMAGE=$(KIND_NODE_IMAGE) KEEP=$(KEEP) \
+		test/e2e/lease/on-kind $(IMAGE) $(TEST_FLAGS)
 
 .PHONY: test-kind
 test-kind: ## Test the kind tool, and that Helm chart and kustomize base install the same

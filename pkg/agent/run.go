@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"open-cluster-management.io/helloworld-addon/manifests"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/httpserver"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/hubclient"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/kubeclient"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/lease"
@@ -36,7 +37,7 @@ func Run(ctx context.Context, options *Options) error {
 	logger := klog.FromContext(ctx)
 	group, ctx := errgroup.WithContext(ctx)
 	for _, s := range servers {
-		group.Go(func() error { return s.run(ctx) })
+		group.Go(func() error { return s.Run(ctx) })
 	}
 	group.Go(func() error { return a.hub.Run(ctx, a.serve) })
 	group.Go(func() error {
@@ -144,19 +145,19 @@ func (a *agent) checks() []check {
 }
 
 // listen binds all addresses before anything is started.
-func (a *agent) listen(ctx context.Context) ([]*server, error) {
-	health, err := listen(ctx, manifests.FlagHealthBindAddress, a.options.HealthBindAddress, healthHandler(a.checks()))
+func (a *agent) listen(ctx context.Context) ([]*httpserver.Server, error) {
+	health, err := httpserver.Listen(ctx, manifests.FlagHealthBindAddress, a.options.HealthBindAddress, healthHandler(a.checks()))
 	if err != nil {
 		return nil, err
 	}
 	if !a.options.metricsEnabled() {
-		return []*server{health}, nil
+		return []*httpserver.Server{health}, nil
 	}
-	metrics, err := listen(ctx, manifests.FlagMetricsBindAddress, a.options.MetricsBindAddress, metricsHandler(a.metrics.Registry))
+	metrics, err := httpserver.Listen(ctx, manifests.FlagMetricsBindAddress, a.options.MetricsBindAddress, metricsHandler(a.metrics.Registry))
 	if err != nil {
-		return nil, errors.Join(err, health.listener.Close())
+		return nil, errors.Join(err, health.Close())
 	}
-	return []*server{health, metrics}, nil
+	return []*httpserver.Server{health, metrics}, nil
 }
 
 // holder names this agent on the lease: in a pod it is the pod's name.

@@ -1,6 +1,6 @@
-// Package kubeclient makes clients for the kinds of object that the agent
-// handles: ConfigMaps, Secrets, ServiceAccounts, Events and Leases, and ManagedClusterAddOns on
-// the hub.
+// Package kubeclient makes clients for the kinds of object that the programs on
+// a managed cluster handle: ConfigMaps, Secrets, ServiceAccounts, Pods, Events
+// and Leases, and ManagedClusterAddOns on the hub.
 //
 // It exists because the generated clientset registers every API group of
 // Kubernetes, which costs the agent megabytes of program and memory. The
@@ -31,6 +31,8 @@ type (
 	ConfigMaps = gentype.ClientWithList[*corev1.ConfigMap, *corev1.ConfigMapList]
 	// Secrets are the Secrets of a namespace.
 	Secrets = gentype.ClientWithList[*corev1.Secret, *corev1.SecretList]
+	// Pods are the pods of a namespace.
+	Pods = gentype.ClientWithList[*corev1.Pod, *corev1.PodList]
 	// ServiceAccounts are the ServiceAccounts of a namespace.
 	ServiceAccounts = gentype.Client[*corev1.ServiceAccount]
 	// Events are the events of a namespace.
@@ -126,6 +128,13 @@ func (c *Client) Secrets(namespace string) *Secrets {
 	return gentype.NewClientWithList("secrets", c.core, c.parameters, namespace,
 		func() *corev1.Secret { return &corev1.Secret{} },
 		func() *corev1.SecretList { return &corev1.SecretList{} })
+}
+
+// Pods returns the client for the Pods of namespace.
+func (c *Client) Pods(namespace string) *Pods {
+	return gentype.NewClientWithList("pods", c.core, c.parameters, namespace,
+		func() *corev1.Pod { return &corev1.Pod{} },
+		func() *corev1.PodList { return &corev1.PodList{} })
 }
 
 // Leases returns the client for the Leases of namespace.

@@ -38,6 +38,9 @@ type Config struct {
 	// Paused why there is none; neither may block.
 	Renewed func(error)
 	Paused  func(reason error)
+	// Explain, where set, makes of a failure the error to log and to tell, and a
+	// word that stays the same as long as the cause is the same one.
+	Explain func(error) (cause string, explained error)
 	Clock   clock.WithTicker
 	// Random gives numbers from 0 up to, but without, 1. nil: math/rand.
 	Random func() float64
@@ -66,6 +69,9 @@ func New(config Config) *Renewer {
 	}
 	if config.Paused == nil {
 		config.Paused = func(error) {}
+	}
+	if config.Explain == nil {
+		config.Explain = func(err error) (string, error) { return cause(err), err }
 	}
 	return &Renewer{config: config}
 }
@@ -100,11 +106,12 @@ func (r *Renewer) step(ctx context.Context) time.Duration {
 	if ctx.Err() != nil {
 		return period
 	}
-	r.config.Renewed(err)
 	if err != nil {
-		if r.says("failed: " + cause(err)) {
-			logger.Error(err, "Cannot renew the lease, trying again")
+		cause, explained := r.config.Explain(err)
+		if r.says("failed: " + cause) {
+			logger.Error(explained, "Cannot renew the lease, trying again")
 		}
+		r.config.Renewed(explained)
 		r.steady = false
 		r.failures++
 		return afterFailure(r.failures, period, r.config.Random())
@@ -112,6 +119,7 @@ func (r *Renewer) step(ctx context.Context) time.Duration {
 	if r.says("renewing") {
 		logger.Info("Renewing the lease", "period", period)
 	}
+	r.config.Renewed(nil)
 	r.failures = 0
 	if !r.steady {
 		r.steady = true

@@ -1,5 +1,5 @@
 // Package fakeapi is an API server in memory for the agent's tests: ConfigMaps,
-// Secrets, Leases, Events and ManagedClusterAddOns of any namespace, over HTTP,
+// Secrets, Pods, Leases, Events and ManagedClusterAddOns of any namespace, over HTTP,
 // with what the agent relies on: UIDs, resource versions, optimistic locking,
 // preconditions, immutability, finalizers, label selectors, the apply of a
 // condition, watches, and errors on demand.

@@ -34,6 +34,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	s.mu.Lock()
 	s.requests = append(s.requests, request)
+	if request.Verb == "list" || request.Verb == "watch" {
+		s.selectors[strings.TrimSpace(request.Resource+" "+r.URL.Query().Get("fieldSelector"))] = struct{}{}
+	}
 	before, after := s.Before, s.After
 	s.mu.Unlock()
 	if before != nil {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -58,7 +59,9 @@ type Server struct {
 	objects  map[key]Object
 	watchers map[*watcher]struct{}
 	requests []Request
-	history  []past
+	// selectors are the resources and field selectors that were read.
+	selectors map[string]struct{}
+	history   []past
 	// oldest is the resource version before the first event in history.
 	oldest int
 	// snapshot is what lists are answered with while it is set.
@@ -100,7 +103,7 @@ func New() *Server {
 	s := &Server{
 		decoder:  serializer.NewCodecFactory(scheme).UniversalDeserializer(),
 		objects:  map[key]Object{},
-		watchers: map[*watcher]struct{}{},
+		watchers: map[*watcher]struct{}{}, selectors: map[string]struct{}{},
 	}
 	s.http = httptest.NewUnstartedServer(http.HandlerFunc(s.serve))
 	return s
@@ -187,6 +190,14 @@ func (s *Server) List(resource, namespace string) []Object {
 		}
 	}
 	return objects
+}
+
+// Selectors returns what was listed and watched so far, each as the resource
+// and the field selector.
+func (s *Server) Selectors() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Sorted(maps.Keys(s.selectors))
 }
 
 // store puts an object under a new resource version. The lock is held.

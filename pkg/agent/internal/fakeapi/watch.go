@@ -16,15 +16,15 @@ import (
 
 var (
 	listKinds = map[string]string{
-		"configmaps": "ConfigMapList", "secrets": "SecretList", "leases": "LeaseList",
+		"configmaps": "ConfigMapList", "secrets": "SecretList", "pods": "PodList", "leases": "LeaseList",
 		"events": "EventList", "managedclusteraddons": "ManagedClusterAddOnList",
 	}
 	kinds = map[string]string{
-		"configmaps": "ConfigMap", "secrets": "Secret", "leases": "Lease",
+		"configmaps": "ConfigMap", "secrets": "Secret", "pods": "Pod", "leases": "Lease",
 		"events": "Event", "managedclusteraddons": "ManagedClusterAddOn",
 	}
 	apiVersions = map[string]string{
-		"configmaps": "v1", "secrets": "v1", "leases": "coordination.k8s.io/v1",
+		"configmaps": "v1", "secrets": "v1", "pods": "v1", "leases": "coordination.k8s.io/v1",
 		"events": "v1", "managedclusteraddons": addonv1alpha1.GroupVersion.String(),
 	}
 )

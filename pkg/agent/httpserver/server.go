@@ -1,4 +1,7 @@
-package agent
+// Package httpserver serves health and metrics by plain HTTP: it binds an
+// address at once, so that a taken one is told before anything is started, and
+// ends in order. What is served is the caller's.
+package httpserver
 
 import (
 	"context"
@@ -15,20 +18,20 @@ const (
 	shutdownTimeout = 5 * time.Second
 )
 
-// server is an HTTP server that listens already.
-type server struct {
+// Server is an HTTP server that listens already.
+type Server struct {
 	flag     string
 	listener net.Listener
 	http     *http.Server
 }
 
-// listen binds the address that the flag gives.
-func listen(ctx context.Context, flag, address string, handler http.Handler) (*server, error) {
+// Listen binds the address that the flag gives; its name is for errors.
+func Listen(ctx context.Context, flag, address string, handler http.Handler) (*Server, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("listen on --%s %q: %w", flag, address, err)
 	}
-	return &server{flag: flag, listener: listener, http: &http.Server{
+	return &Server{flag: flag, listener: listener, http: &http.Server{
 		Handler:           handler,
 		ReadHeaderTimeout: requestTimeout,
 		ReadTimeout:       requestTimeout,
@@ -36,8 +39,11 @@ func listen(ctx context.Context, flag, address string, handler http.Handler) (*s
 	}}, nil
 }
 
-// run serves until ctx ends.
-func (s *server) run(ctx context.Context) error {
+// Close lets go of the address of a server that was never run.
+func (s *Server) Close() error { return s.listener.Close() }
+
+// Run serves until ctx ends.
+func (s *Server) Run(ctx context.Context) error {
 	ended := make(chan error, 1)
 	go func() { ended <- s.http.Serve(s.listener) }()
 	select {

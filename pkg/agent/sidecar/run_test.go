@@ -1,0 +1,203 @@
+package sidecar
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"open-cluster-management.io/helloworld-addon/pkg/agent/internal/fakeapi"
+)
+
+func TestWaitsForTheSecret(t *testing.T) {
+	s := newScene(t)
+	s.onHub()
+	s.stops(SecretMissing)
+	if code, body := s.get(s.health + "/readyz"); code != http.StatusServiceUnavailable || !strings.Contains(body, "[-] hub-credentials: SecretMissing: secret addons/creds: ") {
+		t.Errorf("readyz: %d %s", code, body)
+	}
+	if s.hub.Get("leases", "cluster1", "mine") != nil {
+		t.Error("there is a lease")
+	}
+	s.put(s.data())
+	s.renews("once the secret is there")
+	lease := s.hub.Get("leases", "cluster1", "mine").(*coordinationv1.Lease)
+	if *lease.Spec.HolderIdentity != "pod-1" || *lease.Spec.LeaseDurationSeconds != 1 || lease.Spec.RenewTime == nil {
+		t.Errorf("lease %+v", lease.Spec)
+	}
+	if code, body := s.get(s.health + "/readyz"); code != http.StatusOK {
+		t.Errorf("not ready: %s", body)
+	}
+	s.eventually("the event that it renews", func() bool { return s.hasEvent(reasonRenewing) })
+	if s.metric("klusterlet_addon_lease_seconds_since_renewal") == "" || s.metric("klusterlet_addon_lease_hub_certificate_expiration_timestamp_seconds") == "" {
+		t.Error("metrics lack the time since the last renewal, or the certificate's expiry")
+	}
+	s.noFailure()
+}
+
+func TestRotation(t *testing.T) {
+	s := newScene(t)
+	s.put(s.data())
+	s.onHub()
+	s.renews("before")
+	for range 3 {
+		s.put(s.data())
+		serial := fmt.Sprint(s.ca.serial.Load())
+		s.eventually("the new certificate is used", func() bool {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return s.serial == serial
+		})
+		s.renews("after a rotation")
+	}
+	s.noFailure()
+}
+
+func TestSecretRecreated(t *testing.T) {
+	s := newScene(t)
+	data := s.data()
+	s.put(data)
+	s.onHub()
+	s.renews("before")
+	s.managed.Remove("secrets", "addons", "creds")
+	s.stops(SecretMissing)
+	s.put(data)
+	s.renews("with the same secret again")
+	s.noFailure()
+}
+
+func TestBadSecretsAreNamedAndForgiven(t *testing.T) {
+	s := newScene(t)
+	good := s.data()
+	old, oldKey := s.ca.issue(time.Now().Add(-2*time.Hour), time.Now().Add(-time.Hour))
+	s.onHub()
+	for _, bad := range []struct {
+		reason Reason
+		data   map[string][]byte
+	}{
+		{KubeconfigMissing, map[string][]byte{}},
+		{KubeconfigInvalid, map[string][]byte{"kubeconfig": []byte("{")}},
+		{CertificateExpired, map[string][]byte{"kubeconfig": good["kubeconfig"], "tls.crt": old, "tls.key": oldKey}},
+	} {
+		s.put(bad.data)
+		s.stops(bad.reason)
+		s.put(good)
+		s.renews("once it is good again")
+	}
+}
+
+func TestFailuresOfTheHubAreNamedAndForgiven(t *testing.T) {
+	s := newScene(t)
+	refuse := make(chan *apierrors.StatusError, 1)
+	refuse <- apierrors.NewForbidden(schema.GroupResource{Resource: "leases"}, "mine", nil)
+	s.hub.Before = func(fakeapi.Request) *apierrors.StatusError {
+		failure := <-refuse
+		refuse <- failure
+		return failure
+	}
+	s.put(s.data())
+	s.onHub()
+	s.stops(LeaseForbidden)
+	<-refuse
+	refuse <- apierrors.NewUnauthorized("Unauthorized")
+	s.stops(LeaseUnauthorized)
+	<-refuse
+	refuse <- nil
+	s.renews("once the hub lets it")
+	if !strings.Contains(func() string { _, body := s.get(s.metrics + "/metrics"); return body }(),
+		`klusterlet_addon_lease_renewal_failures_total{reason="LeaseForbidden"}`) {
+		t.Error("the failures are not counted")
+	}
+}
+
+func TestOnlyWhileThePodWorks(t *testing.T) {
+	s := newScene(t)
+	s.put(s.data())
+	s.onHub()
+	s.renews("before")
+	s.managed.Put("pods", runningPod(container("main", corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}})))
+	s.stops(ContainerNotReady)
+	s.managed.Put("pods", runningPod())
+	s.renews("once it works again")
+	s.managed.Remove("pods", "addons", "pod-1")
+	s.eventually("stops", func() bool { _, body := s.get(s.health + "/readyz"); return strings.Contains(body, string(PodMissing)) })
+	s.noFailure()
+}
+
+func TestLeaseDeleted(t *testing.T) {
+	s := newScene(t)
+	s.put(s.data())
+	s.onHub()
+	s.renews("before")
+	s.hub.Remove("leases", "cluster1", "mine")
+	s.eventually("created again", func() bool { return s.hub.Get("leases", "cluster1", "mine") != nil })
+	s.noFailure()
+}
+
+func TestOnTheManagedCluster(t *testing.T) {
+	s := newScene(t)
+	s.start("-lease-location=managed")
+	s.renews("without a secret")
+	if s.managed.Get("leases", "addons", "mine") == nil {
+		t.Error("there is no lease in the install namespace")
+	}
+	if len(s.hub.Requests()) > 0 {
+		t.Error("the hub was asked")
+	}
+}
+
+// TestOnlyOneSecretAndOnePodAreRead: by their names, as the RBAC allows.
+func TestOnlyOneSecretAndOnePodAreRead(t *testing.T) {
+	s := newScene(t)
+	s.put(s.data())
+	s.onHub()
+	s.renews("before")
+	for _, query := range s.managed.Selectors() {
+		if query != "secrets metadata.name=creds" && query != "pods metadata.name=pod-1" {
+			t.Errorf("reads %s", query)
+		}
+	}
+}
+
+func TestWrongUse(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+	garbage := filepath.Join(t.TempDir(), "garbage")
+	if err := os.WriteFile(garbage, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := newScene(t)
+	good := filepath.Join(t.TempDir(), "good")
+	if err := os.WriteFile(good, kubeconfigFor(s.hub.HTTP().URL, s.ca.pem, ""), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	names := "-lease-name=a -lease-namespace=b "
+	for args, want := range map[string]string{
+		"":                                  "-lease-name is required",
+		names:                               "by -kubeconfig",
+		names + "-kubeconfig=/no/such/file": "-kubeconfig: read /no/such/file",
+		names + "-kubeconfig=" + garbage:    "-kubeconfig: read " + garbage,
+		names + "-kubeconfig=" + good + " -health-bind-address=" + taken.Addr().String(): "listen on --health-bind-address",
+		names + "-kubeconfig=" + good + " -health-bind-address=0 -metrics-bind-address=" +
+			taken.Addr().String(): "listen on --metrics-bind-address",
+	} {
+		err := Main(t.Context(), strings.Fields(args), inPod, io.Discard)
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: got %v, want one line with %q", args, err, want)
+		}
+	}
+}
