@@ -106,6 +106,10 @@ test-sandbox: sandbox-programs ## Test the sandbox itself, with real control pla
 test-e2e: sandbox-programs image-root ## Run the end-to-end scenarios on a sandbox with two managed clusters
 	@test/e2e/on-sandbox $(IMAGE) $(IMAGE_ROOT) $(TEST_FLAGS)
 
+.PHONY: test-postgres
+test-postgres: ## Test the hub of hubs' database with real PostgreSQL, one of its own or TEST_DATABASE_URL
+	go test -trimpath -tags postgres -timeout 8m $(TEST_FLAGS) ./pkg/hub/postgres/...
+
 .PHONY: test-long
 test-long: export LONG_TESTS := 1
 test-long: test ## make test with its long cases, and fuzzing (FUZZTIME=30s each)

@@ -174,7 +174,10 @@ func (s *Store) Heartbeats(ctx context.Context) (status.Heartbeats, error) {
 		all, err = heartbeats(ctx, tx)
 		return err
 	})
-	return all, s.wrap(err, "read the leaf hubs' heartbeats")
+	if err != nil {
+		return status.Heartbeats{}, s.wrap(err, "read the leaf hubs' heartbeats")
+	}
+	return all, nil
 }
 
 // heartbeats takes the clock in the same time zone as the column's default does, which has none.

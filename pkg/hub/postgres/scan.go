@@ -33,7 +33,10 @@ func (s *Store) Scan(ctx context.Context, after status.Key, limit int) ([]status
 		}
 		return nil
 	})
-	return keys, s.wrap(err, "read which objects there are")
+	if err != nil {
+		return nil, s.wrap(err, "read which objects there are")
+	}
+	return keys, nil
 }
 
 // zeroID is before every other id.
@@ -85,7 +88,10 @@ func (s *Store) KeysOfHub(ctx context.Context, leafHub string) ([]status.Key, er
 		}
 		return nil
 	})
-	return keys, s.wrap(err, "read which objects leaf hub %q has rows of", leafHub)
+	if err != nil {
+		return nil, s.wrap(err, "read which objects leaf hub %q has rows of", leafHub)
+	}
+	return keys, nil
 }
 
 // ofHub selects the ids of the objects that leaf hub $1 has rows of.
