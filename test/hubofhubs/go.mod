@@ -4,7 +4,10 @@ go 1.26.0
 
 replace open-cluster-management.io/helloworld-addon => ../..
 
-require open-cluster-management.io/helloworld-addon v0.0.0
+require (
+	github.com/jackc/pgx/v5 v5.8.0
+	open-cluster-management.io/helloworld-addon v0.0.0
+)
 
 require (
 	github.com/google/go-cmp v0.7.0
@@ -17,7 +20,7 @@ require (
 	github.com/evanphx/json-patch v5.9.11+incompatible // indirect
 	github.com/jackc/pgpassfile v1.0.0 // indirect
 	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
-	github.com/jackc/pgx/v5 v5.8.0 // indirect
+
 	github.com/jackc/puddle/v2 v2.2.2 // indirect
 	github.com/jackc/tern/v2 v2.3.4 // indirect
 	github.com/prometheus/client_golang v1.23.2 // indirect

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -80,6 +81,18 @@ func (w *world) must(err error) {
 func (w *world) exec(sql string, args ...any) {
 	w.Helper()
 	w.must(w.server.Exec(w.Context(), w.owner, sql, args...))
+}
+
+// answer is the one text that a query returns.
+func (w *world) answer(sql string, args ...any) (string, error) {
+	conn, err := pgx.Connect(w.Context(), w.owner)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close(context.WithoutCancel(w.Context())) //nolint:errcheck // only read
+	var text string
+	err = conn.QueryRow(w.Context(), sql, args...).Scan(&text)
+	return text, err
 }
 
 // kubeconfig is a file for the hub, as a program's ServiceAccount.

@@ -35,6 +35,8 @@ func startSync(ctx context.Context, options *Options, kubeconfig, databaseURL, d
 	defer log.Close()
 	address := fmt.Sprintf("127.0.0.1:%d", port)
 	command := exec.CommandContext(ctx, options.Sync, "--kubeconfig="+kubeconfig, "--leader-elect=false",
+		// nobody beats while it is measured
+		"--stale-after=24h",
 		"--metrics-bind-address="+address, "--metrics-secure=false", "--health-probe-bind-address=0")
 	command.Env = append(os.Environ(), "DATABASE_URL="+databaseURL)
 	command.Stdout, command.Stderr = log, log
@@ -131,6 +133,29 @@ func cpuOfFamily(pid int) (time.Duration, error) {
 		}
 	}
 	return total, nil
+}
+
+// childNamed is the process id of this process's child of a name, 0 when there is none.
+func childNamed(name string) (int, error) {
+	all, err := filepath.Glob("/proc/[0-9]*/comm")
+	if err != nil {
+		return 0, err
+	}
+	for _, file := range all {
+		content, err := os.ReadFile(file)
+		if err != nil || strings.TrimSpace(string(content)) != name {
+			continue
+		}
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+		if err != nil {
+			continue
+		}
+		fields, err := processTimes(pid)
+		if err == nil && fields[1] == strconv.Itoa(os.Getpid()) {
+			return pid, nil
+		}
+	}
+	return 0, nil
 }
 
 // memory is the resident memory of a process in bytes.

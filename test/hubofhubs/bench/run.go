@@ -48,7 +48,7 @@ func Run(ctx context.Context, options Options, out io.Writer) (err error) {
 		return err
 	}
 	b := &bench{options: &options, table: &table{progress: os.Stderr}}
-	defer func() { err = errors.Join(err, b.stop(), b.table.print(out)) }()
+	defer func() { err = errors.Join(err, b.stop(), b.table.write(out)) }()
 	load, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
 		return err
@@ -205,6 +205,10 @@ func (b *bench) first(ctx context.Context) error {
 	if err := listener.Close(); err != nil {
 		return err
 	}
+	before, err := b.work()
+	if err != nil {
+		return err
+	}
 	start := time.Now()
 	if b.sync, err = startSync(ctx, b.options, kubeconfig, b.reader, b.hub.dir, port); err != nil {
 		return err
@@ -213,7 +217,11 @@ func (b *bench) first(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.table.add("(a) first sync, from the program's start until all CRs are right", "%s", round(last.Sub(start)))
+	spent, err := b.since(before)
+	if err != nil {
+		return err
+	}
+	b.table.add("(a) first sync, from the program's start until all CRs are right", "%s; %s", round(last.Sub(start)), spent)
 	return nil
 }
 
@@ -226,6 +234,10 @@ func (b *bench) await(ctx context.Context) (time.Time, error) {
 // oneRow flips one row at a time.
 func (b *bench) oneRow(ctx context.Context) error {
 	random := rand.New(rand.NewPCG(1, 2))
+	before, err := b.work()
+	if err != nil {
+		return err
+	}
 	var writes, total []time.Duration
 	for range b.options.Flips {
 		hub, cluster, policy := random.IntN(b.options.Hubs), random.IntN(b.options.Clusters), random.IntN(b.options.Policies)
@@ -245,9 +257,13 @@ func (b *bench) oneRow(ctx context.Context) error {
 		}
 		total = append(total, last.Sub(start))
 	}
-	b.table.add("(a) one row flipped until its CR is right, p50 / p99", "%s / %s (%d times; the row's write %s / %s)",
+	spent, err := b.since(before)
+	if err != nil {
+		return err
+	}
+	b.table.add("(a) one row flipped until its CR is right, p50 / p99", "%s / %s (%d times; the row's write %s / %s); %s",
 		round(percentile(total, 50)), round(percentile(total, 99)), len(total),
-		round(percentile(writes, 50)), round(percentile(writes, 99)))
+		round(percentile(writes, 50)), round(percentile(writes, 99)), spent)
 	return nil
 }
 
@@ -265,6 +281,10 @@ func (b *bench) many(ctx context.Context) error {
 
 func (b *bench) flip(ctx context.Context, what string, limit, hubs int) error {
 	batches, flipped := b.rows.flipMany(limit, hubs)
+	before, err := b.work()
+	if err != nil {
+		return err
+	}
 	var group errgroup.Group
 	group.SetLimit(b.options.Writers)
 	start := time.Now()
@@ -282,8 +302,12 @@ func (b *bench) flip(ctx context.Context, what string, limit, hubs int) error {
 	if err != nil {
 		return err
 	}
+	spent, err := b.since(before)
+	if err != nil {
+		return err
+	}
 	b.flipRate = perSecond(flipped, written)
-	b.table.add(fmt.Sprintf("%s (%d rows): written / all CRs right", what, flipped), "%s (%.0f rows/s) / %s",
-		round(written), b.flipRate, round(last.Sub(start)))
+	b.table.add(fmt.Sprintf("%s (%d rows): written / all CRs right", what, flipped), "%s (%.0f rows/s) / %s; %s",
+		round(written), b.flipRate, round(last.Sub(start)), spent)
 	return nil
 }

@@ -22,7 +22,7 @@ func (t *table) add(what, format string, args ...any) {
 	fmt.Fprintf(t.progress, "%s  %s: %s\n", time.Now().UTC().Format(time.TimeOnly), what, value)
 }
 
-func (t *table) print(to io.Writer) error {
+func (t *table) write(to io.Writer) error {
 	fmt.Fprintln(to, strings.Repeat("-", 100))
 	writer := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	for _, row := range t.rows {
