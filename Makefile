@@ -159,6 +159,15 @@ bench: sandbox-programs image-root ## Measure the add-on beside the floor and th
 		--rival-deploy="$$(go list -C test/bench/rival -m -f '{{.Dir}}' $(RIVAL))/examples/deploy/addon/helloworld" \
 		--json=$(BENCH_JSON) $(BENCH_FLAGS)
 
+# sizes: BENCH_STATUS_FLAGS="--hubs=10 --clusters=300 --policies=45"; --help lists them
+BENCH_STATUS_FLAGS ?=
+
+.PHONY: bench-status
+bench-status: sandbox-programs ## Measure the hub of hubs' status at 10 million rows: half an hour (BENCH_STATUS_FLAGS: other sizes)
+	@$(GO_BUILD) -o bin/hub-of-hubs-status-sync ./cmd/hub-of-hubs-status-sync
+	@go build -C test/hubofhubs -trimpath -o $(CURDIR)/bin/bench-status ./cmd/bench-status
+	@bin/bench-status $(BENCH_STATUS_FLAGS)
+
 ##@ On kind: OCM on clusters that run as Docker containers
 
 KIND_DIR ?= .kind

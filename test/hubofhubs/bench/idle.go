@@ -38,6 +38,12 @@ FROM pg_stat_database WHERE datname = current_database()`).Scan(&c.transactions,
 
 // idle measures what it costs when nothing happens.
 func (b *bench) idle(ctx context.Context) error {
+	// its own tidying after the flips would count
+	for _, sql := range []string{"ALTER SYSTEM SET autovacuum = off", "SELECT pg_reload_conf()"} {
+		if _, err := b.conn.Exec(ctx, sql); err != nil {
+			return err
+		}
+	}
 	if err := pause(ctx, settle); err != nil {
 		return err
 	}

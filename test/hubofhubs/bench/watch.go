@@ -75,7 +75,7 @@ func watch(ctx context.Context, config *rest.Config) (*watcher, <-chan error, er
 	if err != nil {
 		return nil, nil, err
 	}
-	response, err := httpClient.Do(request)
+	response, err := httpClient.Do(request) //nolint:bodyclose // the goroutine that reads it closes it
 	if err != nil {
 		return nil, nil, err
 	}
