@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -19,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"open-cluster-management.io/helloworld-addon/pkg/hub/postgres/postgrestest"
+	"open-cluster-management.io/helloworld-addon/test/hubofhubs/definitions"
 )
 
 // patience is far more than anything here takes, also on a machine that does
@@ -51,7 +51,7 @@ func run(m *testing.M) (code int, err error) {
 	}
 	defer func() { err = firstOf(err, database.Stop()) }()
 
-	crds, err := definitions()
+	crds, err := definitions.Files(ctx, "../..")
 	if err != nil {
 		return 1, err
 	}
@@ -77,50 +77,6 @@ func firstOf(first, second error) error {
 		return first
 	}
 	return second
-}
-
-// definitions are the files of the kinds, each from the module that owns it.
-func definitions() ([]string, error) {
-	const module = "open-cluster-management.io/"
-	files := map[string][]string{
-		"api": {
-			"cluster/v1/0000_00_clusters.open-cluster-management.io_managedclusters.crd.yaml",
-			"cluster/v1beta1/0000_02_clusters.open-cluster-management.io_placements.crd.yaml",
-			"cluster/v1beta1/0000_03_clusters.open-cluster-management.io_placementdecisions.crd.yaml",
-			"addon/v1alpha1/0000_01_addon.open-cluster-management.io_managedclusteraddons.crd.yaml",
-		},
-		"governance-policy-propagator": {"deploy/crds/policy.open-cluster-management.io_policies.yaml"},
-		"multicloud-operators-subscription": {
-			"deploy/hub-common/apps.open-cluster-management.io_placementrules_crd.yaml",
-			"deploy/hub-common/apps.open-cluster-management.io_subscriptions_crd_v1.yaml",
-			"deploy/hub-common/apps.open-cluster-management.io_subscriptionstatuses_crd_v1alpha1.yaml",
-			"deploy/hub-common/apps.open-cluster-management.io_subscriptionreports_crd_v1alpha1.yaml",
-		},
-	}
-	paths := []string{"../../deploy/status-sync/crd.yaml"}
-	for name, relative := range files {
-		// The versions are those of the module crds.
-		list := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", module+name)
-		list.Dir = "crds"
-		list.Stderr = os.Stderr
-		out, err := list.Output()
-		dir := strings.TrimSpace(string(out))
-		if err != nil {
-			return nil, fmt.Errorf("find module %s: %w", name, err)
-		}
-		if dir == "" {
-			download := exec.Command("go", "mod", "download", module+name)
-			download.Dir, download.Stderr = "crds", os.Stderr
-			if err := download.Run(); err != nil {
-				return nil, fmt.Errorf("download module %s: %w", name, err)
-			}
-			return definitions()
-		}
-		for _, file := range relative {
-			paths = append(paths, filepath.Join(dir, file))
-		}
-	}
-	return paths, nil
 }
 
 // deploy applies the RBAC of both programs; there are no pods here.
