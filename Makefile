@@ -114,6 +114,10 @@ test-e2e: sandbox-programs image-root shell-image ## Run the end-to-end scenario
 test-situations: sandbox-programs image-root ## Run the registration agent's situations 1 to 4 (LONG_TESTS=1: all) on sandboxes
 	@test/situations/on-sandbox $(IMAGE) $(IMAGE_ROOT) $(TEST_FLAGS)
 
+.PHONY: test-postgres
+test-postgres: ## Test the hub of hubs' database with real PostgreSQL, one of its own or TEST_DATABASE_URL
+	go test -trimpath -tags postgres -timeout 8m $(TEST_FLAGS) ./pkg/hub/postgres/...
+
 .PHONY: test-long
 test-long: export LONG_TESTS := 1
 test-long: test ## make test with its long cases, and fuzzing (FUZZTIME=30s each)
@@ -162,6 +166,15 @@ bench: sandbox-programs image-root ## Measure the add-on beside the floor and th
 		--image=$(IMAGE) --image-root=$(IMAGE_ROOT) --kubectl=bin/sandbox/kubectl --deploy=deploy \
 		--rival-deploy="$$(go list -C test/bench/rival -m -f '{{.Dir}}' $(RIVAL))/examples/deploy/addon/helloworld" \
 		--json=$(BENCH_JSON) $(BENCH_FLAGS)
+
+# sizes: BENCH_STATUS_FLAGS="--hubs=10 --clusters=300 --policies=45"; --help lists them
+BENCH_STATUS_FLAGS ?=
+
+.PHONY: bench-status
+bench-status: sandbox-programs ## Measure the hub of hubs' status at 10 million rows: half an hour (BENCH_STATUS_FLAGS: other sizes)
+	@$(GO_BUILD) -o bin/hub-of-hubs-status-sync ./cmd/hub-of-hubs-status-sync
+	@go build -C test/hubofhubs -trimpath -o $(CURDIR)/bin/bench-status ./cmd/bench-status
+	@bin/bench-status $(BENCH_STATUS_FLAGS)
 
 ##@ On kind: OCM on clusters that run as Docker containers
 
