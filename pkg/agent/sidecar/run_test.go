@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -98,21 +99,15 @@ func TestBadSecretsAreNamedAndForgiven(t *testing.T) {
 
 func TestFailuresOfTheHubAreNamedAndForgiven(t *testing.T) {
 	s := newScene(t)
-	refuse := make(chan *apierrors.StatusError, 1)
-	refuse <- apierrors.NewForbidden(schema.GroupResource{Resource: "leases"}, "mine", nil)
-	s.hub.Before = func(fakeapi.Request) *apierrors.StatusError {
-		failure := <-refuse
-		refuse <- failure
-		return failure
-	}
+	var refuse atomic.Pointer[apierrors.StatusError]
+	refuse.Store(apierrors.NewForbidden(schema.GroupResource{Resource: "leases"}, "mine", nil))
+	s.hub.Before = func(fakeapi.Request) *apierrors.StatusError { return refuse.Load() }
 	s.put(s.data())
 	s.onHub()
 	s.stops(LeaseForbidden)
-	<-refuse
-	refuse <- apierrors.NewUnauthorized("Unauthorized")
+	refuse.Store(apierrors.NewUnauthorized("Unauthorized"))
 	s.stops(LeaseUnauthorized)
-	<-refuse
-	refuse <- nil
+	refuse.Store(nil)
 	s.renews("once the hub lets it")
 	if !strings.Contains(func() string { _, body := s.get(s.metrics + "/metrics"); return body }(),
 		`klusterlet_addon_lease_renewal_failures_total{reason="LeaseForbidden"}`) {

@@ -48,7 +48,8 @@ func (c *cluster) awaitRotation(t *testing.T) {
 	secrets := c.kube.CoreV1().Secrets(example)
 	old, err := secrets.Get(t.Context(), exampleSecret, metav1.GetOptions{})
 	must(t, "get the secret", err)
-	touched := time.Now()
+	start := time.Now()
+	touched := start
 	eventually(t, "another certificate", func(ctx context.Context) error {
 		secret, err := secrets.Get(ctx, exampleSecret, metav1.GetOptions{})
 		if err != nil {
@@ -66,5 +67,5 @@ func (c *cluster) awaitRotation(t *testing.T) {
 		}
 		return errNotYet
 	})
-	t.Logf("rotated after %s", time.Since(touched).Round(time.Second))
+	t.Logf("rotated after %s", time.Since(start).Round(time.Second))
 }
