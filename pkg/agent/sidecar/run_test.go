@@ -30,6 +30,9 @@ func TestWaitsForTheSecret(t *testing.T) {
 	if s.hub.Get("leases", "cluster1", "mine") != nil {
 		t.Error("there is a lease")
 	}
+	if events := s.managed.List("events"); len(events) != 1 || events[0].(*corev1.Event).Count != 1 {
+		t.Errorf("%d events, or one that is repeated, for one cause", len(events))
+	}
 	s.put(s.data())
 	s.renews("once the secret is there")
 	lease := s.hub.Get("leases", "cluster1", "mine").(*coordinationv1.Lease)
