@@ -77,7 +77,7 @@ images-multiarch: ## Build IMAGE for PLATFORMS with Docker's buildx; PUSH=1 push
 
 .PHONY: shell-image
 shell-image: ## Lay out the tests' stand-in for an image with a shell
-	@go build -C test/shell -trimpath -ldflags '-s -w' -o $(CURDIR)/bin/shell-image/bin/sh .
+	@go build -C test/shell -trimpath -ldflags '-s -w' -o $(CURDIR)/bin/shell-image/bin/sh ./cmd/sh
 
 .PHONY: fmt
 fmt: bin/golangci-lint ## Format all Go code

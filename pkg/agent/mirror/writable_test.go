@@ -9,6 +9,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/klog/v2"
+	clocktesting "k8s.io/utils/clock/testing"
 )
 
 // TestStuck: writes are told one by one, as the controller does, each a second
@@ -78,5 +80,27 @@ func TestStuckForgets(t *testing.T) {
 	tr = tr.after(false, failed, now)
 	if err := stuck(tr, failed, now.Add(time.Second)); err != nil {
 		t.Errorf("stuck one second after the first failure: %v", err)
+	}
+}
+
+// TestControllerIsStuck: what the controller is told of its writes reaches the
+// health check, and is over with the first write that works.
+func TestControllerIsStuck(t *testing.T) {
+	clock := clocktesting.NewFakeClock(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC))
+	c := New(Config{Scope: scope, Clock: clock, Observer: &watcher{}})
+	logger := klog.Background()
+	create := Action{Kind: Create, Name: "a"}
+	c.record(logger, create, nil, errors.New("create ConfigMap a: connection refused"))
+	if err := c.Stuck(); err != nil {
+		t.Errorf("at once: %v", err)
+	}
+	clock.Step(2 * stuckAfter)
+	c.record(logger, create, nil, fmt.Errorf("create ConfigMap a: %w", errStale))
+	if err := c.Stuck(); err == nil || !strings.Contains(err.Error(), "connection refused") {
+		t.Errorf("after %s: %v", 2*stuckAfter, err)
+	}
+	c.record(logger, create, nil, nil)
+	if err := c.Stuck(); err != nil {
+		t.Errorf("after a write that worked: %v", err)
 	}
 }

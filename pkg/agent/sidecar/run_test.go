@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,6 +29,9 @@ func TestWaitsForTheSecret(t *testing.T) {
 	}
 	if s.hub.Get("leases", "cluster1", "mine") != nil {
 		t.Error("there is a lease")
+	}
+	if events := s.managed.List("events"); len(events) != 1 || events[0].(*corev1.Event).Count != 1 {
+		t.Errorf("%d events, or one that is repeated, for one cause", len(events))
 	}
 	s.put(s.data())
 	s.renews("once the secret is there")
@@ -98,21 +102,15 @@ func TestBadSecretsAreNamedAndForgiven(t *testing.T) {
 
 func TestFailuresOfTheHubAreNamedAndForgiven(t *testing.T) {
 	s := newScene(t)
-	refuse := make(chan *apierrors.StatusError, 1)
-	refuse <- apierrors.NewForbidden(schema.GroupResource{Resource: "leases"}, "mine", nil)
-	s.hub.Before = func(fakeapi.Request) *apierrors.StatusError {
-		failure := <-refuse
-		refuse <- failure
-		return failure
-	}
+	var refuse atomic.Pointer[apierrors.StatusError]
+	refuse.Store(apierrors.NewForbidden(schema.GroupResource{Resource: "leases"}, "mine", nil))
+	s.hub.Before = func(fakeapi.Request) *apierrors.StatusError { return refuse.Load() }
 	s.put(s.data())
 	s.onHub()
 	s.stops(LeaseForbidden)
-	<-refuse
-	refuse <- apierrors.NewUnauthorized("Unauthorized")
+	refuse.Store(apierrors.NewUnauthorized("Unauthorized"))
 	s.stops(LeaseUnauthorized)
-	<-refuse
-	refuse <- nil
+	refuse.Store(nil)
 	s.renews("once the hub lets it")
 	if !strings.Contains(func() string { _, body := s.get(s.metrics + "/metrics"); return body }(),
 		`klusterlet_addon_lease_renewal_failures_total{reason="LeaseForbidden"}`) {

@@ -23,7 +23,8 @@ func startManaged(t *testing.T, env *environment) func(t *testing.T) {
 	addons := env.addons.AddonV1alpha1().ManagedClusterAddOns(c.name)
 	_, err := addons.Create(t.Context(), &addonv1alpha1.ManagedClusterAddOn{
 		ObjectMeta: metav1.ObjectMeta{Name: onManaged, Namespace: c.name},
-		Spec:       addonv1alpha1.ManagedClusterAddOnSpec{InstallNamespace: onManaged},
+		//nolint:staticcheck // Deprecated, and what users go on writing.
+		Spec: addonv1alpha1.ManagedClusterAddOnSpec{InstallNamespace: onManaged},
 	}, metav1.CreateOptions{})
 	must(t, "enable the add-on", err)
 	cleanup(t, "disable the add-on", func(ctx context.Context) error {

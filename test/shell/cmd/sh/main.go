@@ -58,13 +58,9 @@ func commands(next interp.ExecHandlerFunc) interp.ExecHandlerFunc {
 		if err != nil {
 			return fmt.Errorf("sleep: %w", err)
 		}
-		timer := time.NewTimer(time.Duration(seconds * float64(time.Second)))
-		defer timer.Stop()
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-timer.C:
-			return nil
-		}
+		slept, cancel := context.WithTimeout(ctx, time.Duration(seconds*float64(time.Second)))
+		defer cancel()
+		<-slept.Done()
+		return ctx.Err()
 	}
 }
