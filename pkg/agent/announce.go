@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
 	"open-cluster-management.io/helloworld-addon/pkg/agent/hubclient"
@@ -23,7 +24,7 @@ const (
 type announcer struct {
 	state func() hubclient.State
 	clock clock.WithTicker
-	// write writes an event.
+	// write writes an event; nil where there is no pod to write it on.
 	write   func(warning bool, reason, message string)
 	changed chan struct{}
 
@@ -54,13 +55,13 @@ func (a *announcer) run(ctx context.Context) {
 		case <-a.changed:
 		case <-ticker.C():
 		}
-		a.step()
+		a.step(klog.FromContext(ctx))
 	}
 }
 
 // step tells of the state when it is another one than before, and again when it
 // has been bad for long.
-func (a *announcer) step() {
+func (a *announcer) step(logger klog.Logger) {
 	state, now := a.state(), a.clock.Now()
 	if state == (hubclient.State{}) {
 		return
@@ -69,27 +70,35 @@ func (a *announcer) step() {
 		return
 	}
 	a.last, a.told = state, now
-	a.write(state.Bad, string(state.Reason), state.Message)
+	// Of the credentials the log tells when they change.
+	if state.OfHub() {
+		logger.Info("The connection to the hub has changed its state", "reason", state.Reason, "detail", state.Message)
+	}
+	if a.write != nil {
+		a.write(state.Bad, string(state.Reason), state.Message)
+	}
 }
 
-// announce tells by events on the agent's own pod, where it is known.
+// announce tells by the log, and by events on the agent's own pod, where it is
+// known.
 func (a *agent) announce(ctx context.Context) {
-	if a.options.PodName == "" {
-		return
+	if a.options.PodName != "" {
+		events := report.NewPodEvents(ctx, a.home.Events(a.options.Namespace),
+			report.Pod{Namespace: a.options.Namespace, Name: a.options.PodName, UID: a.options.PodUID})
+		defer events.Close()
+		a.announcer.write = events.Write
 	}
-	events := report.NewPodEvents(ctx, a.home.Events(a.options.Namespace),
-		report.Pod{Namespace: a.options.Namespace, Name: a.options.PodName, UID: a.options.PodUID})
-	defer events.Close()
-	a.announcer.write = events.Write
 	a.announcer.run(ctx)
 }
 
 // hubState is how the agent stands with its hub.
 func (a *agent) hubState() hubclient.State {
-	var trouble error
-	answered := false
+	trouble, answered := a.hub.Trouble(), false
 	if s := a.session.Load(); s != nil {
-		trouble, answered = s.addOn.Unreadable(), s.addOn.Synced()
+		answered = s.addOn.Synced()
+		if trouble == nil {
+			trouble = s.addOn.Unreadable()
+		}
 	}
 	return hubclient.StateOf(a.hub.Status(), answered, trouble, a.clock.Now())
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/klog/v2"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"open-cluster-management.io/helloworld-addon/pkg/agent/hubclient"
@@ -33,7 +34,7 @@ func TestAnnounces(t *testing.T) {
 	} {
 		state = step.state
 		clock.SetTime(clock.Now().Add(step.after))
-		a.step()
+		a.step(klog.Background())
 	}
 	want := []string{"SecretMissing!", "SecretMissing!", "HubConnected", "SecretMissing!"}
 	if diff := cmp.Diff(want, told); diff != "" {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -50,14 +51,20 @@ var addresses atomic.Int32
 
 // ownAddress returns one that no other test, and no client, is given: these
 // tests run beside each other.
-func ownAddress() string {
-	return fmt.Sprintf("127.77.0.%d:8080", addresses.Add(1))
+func ownAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", fmt.Sprintf("127.77.0.%d:0", addresses.Add(1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
 }
 
 func newSite(t *testing.T) *site {
 	t.Helper()
 	hub := fakeapi.New()
-	s := &site{pair: &pair{t: t, hub: hub, managed: newAPI(t), health: ownAddress(), metrics: ownAddress()}, ca: fakepki.New(t)}
+	s := &site{pair: &pair{t: t, hub: hub, managed: newAPI(t), health: ownAddress(t), metrics: ownAddress(t)}, ca: fakepki.New(t)}
 	hub.HTTP().TLS = s.ca.HubTLS()
 	hub.HTTP().EnableHTTP2 = true
 	hub.HTTP().StartTLS()

@@ -129,6 +129,7 @@ func (a *agent) mayRenew() error {
 func (a *agent) checks() []check {
 	return []check{
 		{name: "hub-credentials", err: a.hub.Ready, detail: func() string { return a.hub.Status().Detail() }},
+		{name: "hub", err: a.hub.Trouble},
 		{name: "mirror", err: func() error {
 			s := a.session.Load()
 			if s == nil {

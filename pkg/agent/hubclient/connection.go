@@ -1,7 +1,6 @@
 package hubclient
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -19,7 +18,8 @@ type Connection struct {
 	config   *rest.Config
 	endpoint Endpoint
 	clock    clock.WithDelayedExecution
-	failing  atomic.Bool
+	// failure is why the last question to the hub got no answer, or nil.
+	failure atomic.Pointer[error]
 
 	mu sync.Mutex
 	// current is nil once the connection is closed.
@@ -61,7 +61,12 @@ func (c *Connection) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, errClosed
 	}
 	response, err := t.roundTrip(request, func() { c.end(t) })
-	c.note(request.Context(), response, err)
+	if failure, tells := failureOf(request, response, err); tells {
+		c.note(failure)
+		if err != nil {
+			err = failure
+		}
+	}
 	return response, err
 }
 
@@ -90,20 +95,22 @@ func (c *Connection) end(t *transport) {
 }
 
 // note remembers whether the hub answers, and knows who asks.
-func (c *Connection) note(ctx context.Context, response *http.Response, err error) {
-	switch {
-	case errors.Is(context.Cause(ctx), context.Canceled):
-		// Nobody waits for the answer any more.
-	case err != nil:
-		c.failing.Store(true)
-	default:
-		c.failing.Store(response.StatusCode == http.StatusUnauthorized)
+func (c *Connection) note(failure error) {
+	if failure == nil {
+		c.failure.Store(nil)
+		return
 	}
+	c.failure.Store(&failure)
 }
 
-// working says whether the last answer of the hub was one. It is so before the
-// first request.
-func (c *Connection) working() bool { return !c.failing.Load() }
+// trouble says why the hub did not answer the last time, or nil. There is none
+// before the first request.
+func (c *Connection) trouble() error {
+	if failure := c.failure.Load(); failure != nil {
+		return fmt.Errorf("hub %s: %w", c.endpoint.Server, *failure)
+	}
+	return nil
+}
 
 // rotate uses other credentials from the next request on. Requests that are on
 // their way end as they would have. Watches are ended, so that they go on under

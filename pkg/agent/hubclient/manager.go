@@ -52,6 +52,7 @@ type Manager struct {
 	inUse   *Credentials
 	since   time.Time
 	problem *BadCredentials
+	session *session
 }
 
 // New makes a Manager that does nothing until it is run.
@@ -110,7 +111,7 @@ func (m *Manager) follow(ctx context.Context, source <-chan error, serve Serve) 
 func (m *Manager) step(ctx context.Context, s *session, serve Serve) *session {
 	logger := klog.FromContext(ctx)
 	loaded, err := m.load()
-	decision := Decide(m.current(), loaded, s.working())
+	decision := Decide(m.current(), loaded, s.trouble() == nil)
 	switch {
 	case err != nil || decision == Keep:
 		m.report(logger, err)
@@ -130,6 +131,9 @@ func (m *Manager) step(ctx context.Context, s *session, serve Serve) *session {
 		s.end()
 		logger.Info("Connecting to the hub", "server", loaded.Endpoint.Server, "notAfter", loaded.Login.NotAfter)
 		s = startSession(ctx, connection, serve)
+		m.mu.Lock()
+		m.session = s
+		m.mu.Unlock()
 		m.use(loaded, Connected)
 	}
 	return s
@@ -205,8 +209,16 @@ func (m *Manager) Status() Status {
 	return status
 }
 
-// Ready says why there is no usable connection to the hub. Whether the hub
-// answers is for those to say who use it.
+// Trouble says why the hub does not answer, or does not know who asks, on the
+// connection that there is, or nil.
+func (m *Manager) Trouble() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.session.trouble()
+}
+
+// Ready says why there are no usable credentials for the hub. Whether the hub
+// answers to them is Trouble's.
 func (m *Manager) Ready() error {
 	return m.Status().Ready(m.config.Clock.Now())
 }

@@ -49,8 +49,11 @@ func (s *session) end() {
 	s.connection.close()
 }
 
-// working says that the hub answers; a session that was never started has
-// nothing to complain of.
-func (s *session) working() bool {
-	return s == nil || s.connection.working()
+// trouble says why the hub does not answer; a session that was never started
+// has nothing to complain of.
+func (s *session) trouble() error {
+	if s == nil {
+		return nil
+	}
+	return s.connection.trouble()
 }

@@ -26,6 +26,11 @@ type State struct {
 	Bad bool
 }
 
+// OfHub says that it is the hub that makes the state, not the credentials.
+func (s State) OfHub() bool {
+	return s.Reason == HubConnected || s.Reason == HubUnreachable || s.Reason == HubRefusesCredentials || s.Reason == HubForbids
+}
+
 // StateOf works out the state. answered says that the hub has answered since
 // the connection was made, and trouble why it does not now, or nil. The zero
 // State means that nothing can be said yet.

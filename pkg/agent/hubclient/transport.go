@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	utilnet "k8s.io/apimachinery/pkg/util/net"
@@ -101,12 +100,12 @@ func (t *transport) roundTrip(request *http.Request, done func()) (*http.Respons
 		done()
 		return nil, err
 	}
-	b := &body{ReadCloser: response.Body, cancel: cancel}
+	b := &body{ReadCloser: response.Body, cancel: cancel, watch: isWatch(request)}
 	b.done = func() {
 		t.forget(b)
 		done()
 	}
-	if isWatch(request) {
+	if b.watch {
 		t.remember(b)
 	}
 	response.Body = b
@@ -162,15 +161,17 @@ type body struct {
 	done   func()
 
 	// Of a watch; since and timer belong to the transport.
+	watch bool
 	since time.Time
 	timer clock.Timer
-	ended atomic.Bool
 }
 
-// Read reads the end of a watch that was ended here as a regular one.
+// Read reads the end of a watch, whatever has brought it about, as a regular
+// one: client-go then goes on from where the watch was, and else would list
+// everything again.
 func (b *body) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	if err != nil && b.ended.Load() {
+	if err != nil && b.watch {
 		err = io.EOF
 	}
 	return n, err
@@ -186,13 +187,9 @@ func (b *body) Close() error {
 
 // endAfter ends a watch, at once where wait is not above 0.
 func (b *body) endAfter(clock clock.WithDelayedExecution, wait time.Duration) {
-	end := func() {
-		b.ended.Store(true)
-		b.cancel()
-	}
 	if wait <= 0 {
-		end()
+		b.cancel()
 		return
 	}
-	b.timer = clock.AfterFunc(wait, end)
+	b.timer = clock.AfterFunc(wait, b.cancel)
 }
