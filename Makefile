@@ -115,8 +115,9 @@ test-situations: sandbox-programs image-root ## Run the registration agent's sit
 	@test/situations/on-sandbox $(IMAGE) $(IMAGE_ROOT) $(TEST_FLAGS)
 
 .PHONY: test-postgres
-test-postgres: ## Test the hub of hubs' database with real PostgreSQL, one of its own or TEST_DATABASE_URL
+test-postgres: sandbox-programs ## Test the hub of hubs with real PostgreSQL (one of its own or TEST_DATABASE_URL) and kube-apiserver
 	go test -trimpath -tags postgres -timeout 8m $(TEST_FLAGS) ./pkg/hub/postgres/...
+	go test -C test/hubofhubs -trimpath -tags postgres -timeout 8m $(TEST_FLAGS) ./...
 
 .PHONY: test-long
 test-long: export LONG_TESTS := 1
@@ -148,6 +149,13 @@ sandbox-status: bin/ocm-sandbox ## Show the sandbox's clusters, their kubeconfig
 .PHONY: sandbox-down
 sandbox-down: bin/ocm-sandbox ## End the sandbox: no process and no file is left
 	@$(SANDBOX) down
+
+##@ Hub of hubs
+
+.PHONY: demo-hub-of-hubs
+demo-hub-of-hubs: sandbox-programs image-root ## Show a status travel from managed clusters by PostgreSQL to a global hub (ONCE=1)
+	@go build -C test/hubofhubs -trimpath -o $(CURDIR)/bin/demo-hub-of-hubs ./cmd/demo-hub-of-hubs
+	@bin/demo-hub-of-hubs --image='$(IMAGE)' $(if $(ONCE),--once)
 
 ##@ Benchmark
 

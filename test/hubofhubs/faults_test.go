@@ -322,7 +322,7 @@ FROM generate_series(1, 20000) i`
 	w.exec(fill, usual)
 	padded := w.create(entryOf(status.KindPolicy).Object, w.namespace, "padded", map[string]any{"disabled": false,
 		"policy-templates": []any{map[string]any{"objectDefinition": map[string]any{"apiVersion": "v1", "kind": "ConfigMap",
-			"metadata": map[string]any{"name": "padding"}, "data": map[string]any{"padding": strings.Repeat("x", 900<<10)}}}}})
+			"metadata": map[string]any{"name": "padding"}, "data": map[string]any{"padding": strings.Repeat("x", 1300<<10)}}}}})
 	w.exec("INSERT INTO spec.policies (id, payload) VALUES ($1, $2)", string(padded.GetUID()),
 		fmt.Sprintf(`{"metadata":{"name":"padded","namespace":%q}}`, w.namespace))
 	w.exec(fill, string(padded.GetUID()))
