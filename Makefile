@@ -43,7 +43,8 @@ demo: bin/ocm-sandbox image-root bin/ocm-demo ## Run the main job before your ey
 	@bin/ocm-demo --dir='$(SANDBOX_DIR)' --clusters='$(CLUSTERS)' --image='$(IMAGE)' $(if $(ONCE),--once)
 
 .PHONY: test
-test: test-unit test-sandbox test-e2e test-situations ## All tests that pass within 10 minutes once the programs are built
+test: test-unit test-sandbox ## All tests that pass within 10 minutes once the programs are built
+	@$(MAKE) -j2 test-e2e test-situations # side by side: both mostly wait
 
 ##@ Development
 
