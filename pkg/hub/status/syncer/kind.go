@@ -57,12 +57,17 @@ func newKindSyncer(entry status.Entry, shared kindSyncer) *kindSyncer {
 		workqueue.NewTypedItemExponentialFailureRateLimiter[status.Key](firstRetry, lastRetry),
 		workqueue.TypedRateLimitingQueueConfig[status.Key]{Name: string(entry.Kind), Clock: k.clock})
 	k.turns = newTurns()
-	k.objects = newObjects(func(o object) {
+	k.objects = newObjects(func(o object, cameOrWent bool) {
 		for _, key := range k.keysOf(o) {
-			k.queue.Add(key)
+			k.touched(key, cameOrWent && entry.Creates)
 		}
 	})
-	k.owners = newObjects(func(o object) { k.queue.Add(status.Key{Kind: entry.Kind, ID: string(o.UID)}) })
+	k.owners = newObjects(func(o object, cameOrWent bool) {
+		// What else changes of an owner is no matter of its status.
+		if cameOrWent {
+			k.touched(status.Key{Kind: entry.Kind, ID: string(o.UID)}, true)
+		}
+	})
 	return &k
 }
 
@@ -80,6 +85,16 @@ func (k *kindSyncer) keysOf(o object) []status.Key {
 		}
 	}
 	return keys
+}
+
+// touched says that an object of a key is not as it was known, and whether the
+// rows have to be read for it in any case.
+func (k *kindSyncer) touched(key status.Key, due bool) {
+	if due {
+		k.add(key, time.Time{})
+		return
+	}
+	k.queue.Add(key)
 }
 
 // add says that the rows of a key have to be read, and since when they have

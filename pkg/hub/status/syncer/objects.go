@@ -14,8 +14,9 @@ import (
 // objects are the metadata of all objects of a kind, as the watch has them, and
 // what is known of their fields.
 type objects struct {
-	// changed is told each object that came, changed or went.
-	changed func(object)
+	// changed is told each object that is not as it was known, and whether it
+	// came or went: then nothing that is known of others says what to do.
+	changed func(o object, cameOrWent bool)
 
 	mu      sync.Mutex
 	byUID   map[types.UID]object
@@ -28,7 +29,7 @@ type objects struct {
 // knowledge is the digest of the fields of an object at a resourceVersion.
 type knowledge struct{ resourceVersion, digest string }
 
-func newObjects(changed func(object)) *objects {
+func newObjects(changed func(object, bool)) *objects {
 	return &objects{
 		changed: changed,
 		byUID:   map[types.UID]object{},
@@ -75,7 +76,7 @@ func (o *objects) set(obj any) {
 	own := o.known[next.UID].resourceVersion == next.ResourceVersion
 	o.mu.Unlock()
 	if !own {
-		o.changed(next)
+		o.changed(next, !had)
 	}
 }
 
@@ -93,7 +94,7 @@ func (o *objects) unset(obj any) {
 	}
 	o.mu.Unlock()
 	if had {
-		o.changed(gone)
+		o.changed(gone, true)
 	}
 }
 

@@ -55,8 +55,7 @@ func (k *kindSyncer) sync(ctx context.Context, key status.Key, due bool) error {
 	if !found {
 		return nil
 	}
-	// An event of our own write, or of one that is known already.
-	if !due && !k.entry.Creates && k.objects.digest(all[0]) != "" {
+	if !due && k.allKnown(all) {
 		return nil
 	}
 	present, err := k.observe(ctx, all)
@@ -82,14 +81,7 @@ func (k *kindSyncer) sync(ctx context.Context, key status.Key, due bool) error {
 	if err != nil {
 		return &failure{reasonRow, fmt.Errorf("aggregate %s %s/%s, which stays as it is: %w", key.Kind, owner.Namespace, owner.Name, err)}
 	}
-	for _, p := range present {
-		k.note(p, desired)
-		for _, d := range desired {
-			if d.Name == p.Name && p.Digest == "" {
-				k.objects.learn(p.UID, p.ResourceVersion, p.digest(d.Fields))
-			}
-		}
-	}
+	k.compared(present, desired)
 	err = k.execute(ctx, owner, plan(k.entry, present, desired))
 	if err != nil && tooLarge(err) {
 		k.turns.shrink(key)
@@ -123,17 +115,41 @@ func (k *kindSyncer) observe(ctx context.Context, all []object) ([]present, erro
 	return result, nil
 }
 
-// note makes an event of what an object has no field to say.
-func (k *kindSyncer) note(p present, desired []status.Desired) {
-	for _, d := range desired {
-		if d.Name != p.Name || !k.objects.noted(p.UID, d.Note) || d.Note == "" {
-			continue
+// allKnown reports whether all objects are as they were last compared: then what
+// had the key looked at was a write of our own.
+func (k *kindSyncer) allKnown(all []object) bool {
+	for _, o := range all {
+		if k.objects.digest(o) == "" {
+			return false
 		}
-		target := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
-			Namespace: p.Namespace, Name: p.Name, UID: p.UID, ResourceVersion: p.ResourceVersion}}
-		target.SetGroupVersionKind(k.entry.Object)
-		k.recorder.Eventf(target, nil, corev1.EventTypeWarning, "StatusIncomplete", "SyncStatus", "%s", d.Note)
 	}
+	return len(all) > 0
+}
+
+// compared remembers what the objects' fields are, and makes an event of what
+// they have no field to say.
+func (k *kindSyncer) compared(all []present, desired []status.Desired) {
+	for _, p := range all {
+		for _, d := range desired {
+			if d.Name != p.Name {
+				continue
+			}
+			if p.Digest == "" {
+				k.objects.learn(p.UID, p.ResourceVersion, p.digest(d.Fields))
+			}
+			if k.objects.noted(p.UID, d.Note) && d.Note != "" {
+				k.recorder.Eventf(k.reference(p.object), nil, corev1.EventTypeWarning, "StatusIncomplete", "SyncStatus", "%s", d.Note)
+			}
+		}
+	}
+}
+
+// reference is what an event is about.
+func (k *kindSyncer) reference(o object) *metav1.PartialObjectMetadata {
+	target := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+		Namespace: o.Namespace, Name: o.Name, UID: o.UID, ResourceVersion: o.ResourceVersion}}
+	target.SetGroupVersionKind(k.entry.Object)
+	return target
 }
 
 // tooLarge says that an object with this status does not fit. The API server

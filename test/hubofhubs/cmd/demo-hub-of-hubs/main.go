@@ -4,13 +4,14 @@ package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"github.com/spf13/pflag"
 
 	"open-cluster-management.io/helloworld-addon/test/hubofhubs/demo"
 )
@@ -27,7 +28,7 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	options := demo.Options{Out: os.Stdout, Patience: 4 * time.Minute}
-	flags := flag.NewFlagSet("demo-hub-of-hubs", flag.ContinueOnError)
+	flags := pflag.NewFlagSet("demo-hub-of-hubs", pflag.ContinueOnError)
 	flags.StringVar(&options.Top, "top", ".", "the project's directory, with everything built in bin/")
 	flags.StringVar(&options.Image, "image", "quay.io/open-cluster-management/helloworld-addon:latest", "the add-on's image")
 	flags.BoolVar(&options.Once, "once", false, "end when everything has been seen")
