@@ -6,6 +6,9 @@ import (
 	"context"
 	"errors"
 	"testing"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // notAccepted: the hub's administrator takes the acceptance of the cluster back, and
@@ -17,9 +20,9 @@ func notAccepted(t *testing.T, c *cluster) {
 	c.enabled(t)
 	undisturbed, deleted := c.undisturbed(t), c.watchDeletions(t)
 	c.accept(t, c.hub, false)
-	eventually(t, "the hub no longer accepts the cluster", func(ctx context.Context) error {
-		if c.joined(ctx) == nil {
-			return errors.New("it still does")
+	eventually(t, "the cluster has no rights on the hub any more", func(ctx context.Context) error {
+		if c.hasRights(ctx) == nil {
+			return errors.New("it still may renew its lease")
 		}
 		return nil
 	})
@@ -28,11 +31,26 @@ func notAccepted(t *testing.T, c *cluster) {
 	c.accept(t, c.hub, true)
 	renewed := c.renewal(t)
 	c.put(t, "changes", "b")
-	eventually(t, "the cluster is accepted again", c.joined)
+	eventually(t, "the cluster has its rights again", c.hasRights)
 	eventually(t, "a change arrives", c.working)
-	eventually(t, "the registration agent works", renewed)
+	eventually(t, "the registration agent works, which renews its lease once a minute", renewed)
+	eventually(t, "the cluster is accepted and available", c.joined)
 	must(t, "the agent is left alone", undisturbed(t.Context()))
 	requireDeleted(t, deleted)
+}
+
+// hasRights is nil when the cluster's registration agent may renew its lease on the
+// hub.
+func (c *cluster) hasRights(ctx context.Context) error {
+	group := "system:open-cluster-management:" + c.name
+	review, err := c.hub.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
+		Spec: authorizationv1.SubjectAccessReviewSpec{User: group + ":agent", Groups: []string{group, "system:open-cluster-management:managed-clusters"},
+			ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: c.name, Verb: "update", Group: "coordination.k8s.io", Resource: "leases", Name: clusterLease}},
+	}, metav1.CreateOptions{})
+	if err == nil && !review.Status.Allowed {
+		err = errors.New("it may not renew its lease")
+	}
+	return err
 }
 
 // detachedAndBack: the ManagedCluster is deleted on the hub. OCM deletes the add-on

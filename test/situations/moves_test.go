@@ -39,6 +39,7 @@ func hubMoves(t *testing.T, c *cluster) {
 	undisturbed, deleted := c.undisturbed(t), c.watchDeletions(t)
 	before := c.copies(t)
 	c.sandbox(t, "cut $CLUSTER --old-url")
+	t.Cleanup(func() { _, _ = c.shell(context.WithoutCancel(t.Context()), sandboxEnv, "mend $CLUSTER --old-url") })
 	c.put(t, "changes", "b")
 	consistently(t, quiet, "the copies stay while the hub is nowhere", func(ctx context.Context) error { return c.hasCopies(ctx, before) })
 	moved := c.sandbox(t, "bootstrap $CLUSTER --moved")
@@ -47,7 +48,6 @@ func hubMoves(t *testing.T, c *cluster) {
 	must(t, "the add-on's kubeconfig leads to the new URL", c.follows(t.Context(), moved))
 	must(t, "the agent is left alone", undisturbed(t.Context()))
 	requireDeleted(t, deleted)
-	c.sandbox(t, "mend $CLUSTER --old-url")
 }
 
 // hubHasNewAuthority: the certificate of the hub's API server is signed by another

@@ -9,8 +9,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"open-cluster-management.io/helloworld-addon/test/sandbox/ocm"
 	"open-cluster-management.io/helloworld-addon/test/sandbox/process"
@@ -67,20 +69,43 @@ func CutFile(clusterDir, hub string, moved bool) string {
 
 // SetLink cuts a managed cluster off from a hub, or brings it back: its programs
 // and its pods. oldURL leaves the way to the hub's other URL as it is. Nothing passes from then on, as in a network that loses every
-// packet; connections stay as they are. It takes effect within a tenth of a
-// second.
-func (s *Sandbox) SetLink(cluster, hub string, oldURL, up bool) error {
+// packet; connections stay as they are. It returns when that is so.
+func (s *Sandbox) SetLink(ctx context.Context, cluster, hub string, oldURL, up bool) error {
 	_, clusterErr := s.cluster(cluster)
 	_, hubErr := s.hub(hub)
 	if err := errors.Join(clusterErr, hubErr); err != nil {
 		return err
 	}
-	errs := []error{setCut(CutFile(filepath.Join(s.dir, cluster), hub, false), !up)}
-	if !oldURL {
-		errs = append(errs, setCut(CutFile(filepath.Join(s.dir, cluster), hub, true), !up))
+	for _, moved := range []bool{false, true} {
+		if moved && oldURL {
+			continue
+		}
+		file := CutFile(filepath.Join(s.dir, cluster), hub, moved)
+		err := setCut(file, !up)
+		if err == nil {
+			err = awaitCut(ctx, file, !up)
+		}
+		if err != nil {
+			return fmt.Errorf("change the way of %s to %s: %w", cluster, hub, err)
+		}
 	}
-	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("change the way of %s to %s: %w", cluster, hub, err)
+	return nil
+}
+
+// CutDone is the file by which the supervisor says that it has seen a CutFile: it
+// is there as long as nothing passes.
+func CutDone(cutFile string) string { return cutFile + ".done" }
+
+// cutTimeout bounds the wait for the supervisor, which looks ten times a second.
+const cutTimeout = 30 * time.Second
+
+func awaitCut(ctx context.Context, file string, cut bool) error {
+	err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, cutTimeout, true, func(context.Context) (bool, error) {
+		_, err := os.Stat(CutDone(file))
+		return (err == nil) == cut, nil
+	})
+	if err != nil {
+		return fmt.Errorf("the sandbox's supervisor has not done it within %s: %w", cutTimeout, err)
 	}
 	return nil
 }

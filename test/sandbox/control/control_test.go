@@ -1,11 +1,13 @@
 package control
 
 import (
+	"context"
 	"crypto/x509"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/client-go/tools/clientcmd"
@@ -69,7 +71,7 @@ func TestUnknownNamesAreRefusedWithTheKnownOnes(t *testing.T) {
 	s := newSandbox(t)
 	_, bootstrapErr := s.Bootstrap(BootstrapOptions{Cluster: "hub", Hub: "cluster1"})
 	for name, err := range map[string]error{
-		"bootstrap": bootstrapErr, "cut": s.SetLink("hub", "cluster1", false, false),
+		"bootstrap": bootstrapErr, "cut": s.SetLink(t.Context(), "hub", "cluster1", false, false),
 		"rename": s.Rename(t.Context(), "hub", "x"), "name": s.Rename(t.Context(), "cluster1", "No Name"),
 		"new-ca": s.NewAuthority("cluster1"),
 	} {
@@ -81,10 +83,28 @@ func TestUnknownNamesAreRefusedWithTheKnownOnes(t *testing.T) {
 
 func TestSetLink(t *testing.T) {
 	s := newSandbox(t)
+	file := func(moved bool) string { return CutFile(filepath.Join(s.dir, "cluster1"), "hub2", moved) }
 	shut := func(moved bool) bool {
-		_, err := os.Stat(CutFile(filepath.Join(s.dir, "cluster1"), "hub2", moved))
+		_, err := os.Stat(file(moved))
 		return err == nil
 	}
+	// does what the supervisor does
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for ctx.Err() == nil {
+			for _, moved := range []bool{false, true} {
+				if shut(moved) {
+					_ = os.WriteFile(CutDone(file(moved)), nil, 0o600)
+				} else {
+					_ = os.Remove(CutDone(file(moved)))
+				}
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+	}()
+	defer func() { stop(); <-done }()
 	for _, step := range []struct{ oldURL, up, first, moved bool }{
 		{false, false, true, true},
 		{false, false, true, true}, // a second time does nothing
@@ -92,7 +112,7 @@ func TestSetLink(t *testing.T) {
 		{false, true, false, false},
 		{true, false, true, false}, // the hub has moved away
 	} {
-		if err := s.SetLink("cluster1", "hub2", step.oldURL, step.up); err != nil {
+		if err := s.SetLink(t.Context(), "cluster1", "hub2", step.oldURL, step.up); err != nil {
 			t.Fatal(err)
 		}
 		if shut(false) != step.first || shut(true) != step.moved {

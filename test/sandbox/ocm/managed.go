@@ -180,7 +180,7 @@ func (m *Managed) prepare(ctx context.Context) (err error) {
 	m.registration.Prepare = m.prepareRegistration
 	if m.work, err = m.agent(ctx, "work", 1, "--hub-kubeconfig-dir="+filepath.Dir(hubKubeconfig),
 		"--workload-source-driver=kube", "--workload-source-config="+hubKubeconfig,
-		"--terminate-on-files="+hubKubeconfig, "--status-sync-interval=5s"); err != nil {
+		"--terminate-on-files="+hubKubeconfig, "--status-sync-interval=5s", evictionGracePeriod); err != nil {
 		return err
 	}
 	m.work.Prepare = func(bool) ([]string, bool, error) {
@@ -193,6 +193,12 @@ func (m *Managed) prepare(ctx context.Context) (err error) {
 // agentPorts is the first LocalPort of the agents; those before it are for OCM's
 // programs of a hub, which the cluster may be too.
 const agentPorts = 6
+
+// evictionGracePeriod is how long a work agent keeps what a hub has applied that is
+// its hub no more: one at another URL is another one to it. OCM's own default is an
+// hour, in which whatever the add-on's ManifestWork has brought stays, also when it
+// is deleted on the hub of today.
+const evictionGracePeriod = "--appliedmanifestwork-eviction-grace-period=30s"
 
 // hubTimeout is how long a hub may be away before an agent with several looks
 // for another one. OCM's own default is ten minutes, its API's least three; the

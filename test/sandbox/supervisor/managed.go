@@ -62,7 +62,23 @@ func watchGate(ctx context.Context, gate *relay.Gate, file string) {
 				continue
 			}
 			gate.Set(err != nil)
+			if err := tellCut(control.CutDone(file), err == nil); err != nil {
+				klog.FromContext(ctx).Error(err, "Cannot say that a cluster is cut off, or is no more", "file", file)
+			}
 		}
+	}
+}
+
+// tellCut makes the file be there while nothing passes.
+func tellCut(file string, cut bool) error {
+	_, err := os.Stat(file)
+	switch {
+	case cut == (err == nil):
+		return nil
+	case cut:
+		return os.WriteFile(file, nil, 0o600)
+	default:
+		return os.Remove(file)
 	}
 }
 

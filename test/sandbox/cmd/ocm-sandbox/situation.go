@@ -41,8 +41,8 @@ func situationCommands(options *launcher.Options) []*cobra.Command {
 	}
 	link := func(use, short string, up bool) *cobra.Command {
 		oldURL := false
-		cmd := command(use, short, cobra.RangeArgs(1, 2), func(_ context.Context, s *control.Sandbox, args []string) error {
-			return s.SetLink(args[0], append(args, "hub")[1], oldURL, up)
+		cmd := command(use, short, cobra.RangeArgs(1, 2), func(ctx context.Context, s *control.Sandbox, args []string) error {
+			return s.SetLink(ctx, args[0], append(args, "hub")[1], oldURL, up)
 		})
 		cmd.Flags().BoolVar(&oldURL, "old-url", false, "only from the URL that the hub had at first: it has moved (see bootstrap --moved)")
 		return cmd
