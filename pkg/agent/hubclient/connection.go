@@ -61,7 +61,11 @@ func (c *Connection) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, errClosed
 	}
 	response, err := t.roundTrip(request, func() { c.end(t) })
-	if failure, tells := failureOf(request, response, err); tells {
+	status := 0
+	if response != nil {
+		status = response.StatusCode
+	}
+	if tells, failure := failureOf(request, status, err); tells {
 		c.note(failure)
 		if err != nil {
 			err = failure

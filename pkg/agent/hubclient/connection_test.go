@@ -103,19 +103,18 @@ func TestWhatAFailureTells(t *testing.T) {
 		return r
 	}
 	running := context.Background()
-	answer := func(code int) *http.Response { return &http.Response{StatusCode: code} }
 	tests := []struct {
-		name     string
-		request  *http.Request
-		response *http.Response
-		err      error
-		tells    bool
-		refused  bool
-		want     string
+		name    string
+		request *http.Request
+		status  int
+		err     error
+		tells   bool
+		refused bool
+		want    string
 	}{
-		{name: "answered", request: request(running, "GET"), response: answer(200), tells: true},
-		{name: "forbidden is an answer", request: request(running, "GET"), response: answer(403), tells: true},
-		{name: "unknown", request: request(running, "GET"), response: answer(401), tells: true, want: errUnauthorized.Error()},
+		{name: "answered", request: request(running, "GET"), status: 200, tells: true},
+		{name: "forbidden is an answer", request: request(running, "GET"), status: 403, tells: true},
+		{name: "unknown", request: request(running, "GET"), status: 401, tells: true, want: errUnauthorized.Error()},
 		{name: "closed, which client-go would try again every second", request: request(running, "GET"), err: io.EOF,
 			tells: true, refused: true, want: "the connection ended before there was an answer"},
 		{name: "reset", request: request(running, "GET"), err: errors.New("read: connection reset by peer"),
@@ -128,7 +127,7 @@ func TestWhatAFailureTells(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			failure, tells := failureOf(test.request, test.response, test.err)
+			tells, failure := failureOf(test.request, test.status, test.err)
 			got := ""
 			if failure != nil {
 				got = failure.Error()

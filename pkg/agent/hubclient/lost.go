@@ -37,22 +37,22 @@ func (e *lostError) Unwrap() error { return syscall.ECONNREFUSED }
 // errUnauthorized is what the hub answers to somebody whom it does not know.
 var errUnauthorized = apierrors.NewUnauthorized("the hub does not know the credentials")
 
-// failureOf says what the outcome of a request tells about the connection: why
-// the hub did not answer, nil: it did; and whether it tells anything. Only reads
-// do: informers ask until there is an answer, so that a failure is not
-// remembered for longer than it lasts.
-func failureOf(request *http.Request, response *http.Response, err error) (failure error, tells bool) {
+// failureOf says what the outcome of a request, its status or err, tells about
+// the connection: whether it tells anything, and why the hub did not answer; nil:
+// it did. Only reads tell: informers ask until there is an answer, so that a
+// failure is not remembered for longer than it lasts.
+func failureOf(request *http.Request, status int, err error) (tells bool, failure error) {
 	switch {
 	case request.Method != http.MethodGet:
-		return nil, false
+		return false, nil
 	case errors.Is(context.Cause(request.Context()), context.Canceled):
 		// Nobody waits for the answer any more.
-		return nil, false
+		return false, nil
 	case err != nil:
-		return lost(err), true
-	case response.StatusCode == http.StatusUnauthorized:
-		return errUnauthorized, true
+		return true, lost(err)
+	case status == http.StatusUnauthorized:
+		return true, errUnauthorized
 	default:
-		return nil, true
+		return true, nil
 	}
 }
