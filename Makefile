@@ -114,6 +114,11 @@ test-e2e: sandbox-programs image-root shell-image ## Run the end-to-end scenario
 test-situations: sandbox-programs image-root ## Run the registration agent's situations 1 to 4 (LONG_TESTS=1: all) on sandboxes
 	@test/situations/on-sandbox $(IMAGE) $(IMAGE_ROOT) $(TEST_FLAGS)
 
+.PHONY: test-postgres
+test-postgres: sandbox-programs ## Test the hub of hubs with real PostgreSQL (one of its own or TEST_DATABASE_URL) and kube-apiserver
+	go test -trimpath -tags postgres -timeout 8m $(TEST_FLAGS) ./pkg/hub/postgres/...
+	go test -C test/hubofhubs -trimpath -tags postgres -timeout 8m $(TEST_FLAGS) ./...
+
 .PHONY: test-long
 test-long: export LONG_TESTS := 1
 test-long: test ## make test with its long cases, and fuzzing (FUZZTIME=30s each)
@@ -145,6 +150,13 @@ sandbox-status: bin/ocm-sandbox ## Show the sandbox's clusters, their kubeconfig
 sandbox-down: bin/ocm-sandbox ## End the sandbox: no process and no file is left
 	@$(SANDBOX) down
 
+##@ Hub of hubs
+
+.PHONY: demo-hub-of-hubs
+demo-hub-of-hubs: sandbox-programs image-root ## Show a status travel from managed clusters by PostgreSQL to a global hub (ONCE=1)
+	@go build -C test/hubofhubs -trimpath -o $(CURDIR)/bin/demo-hub-of-hubs ./cmd/demo-hub-of-hubs
+	@bin/demo-hub-of-hubs --image='$(IMAGE)' $(if $(ONCE),--once)
+
 ##@ Benchmark
 
 BENCH_FLAGS ?=
@@ -162,6 +174,15 @@ bench: sandbox-programs image-root ## Measure the add-on beside the floor and th
 		--image=$(IMAGE) --image-root=$(IMAGE_ROOT) --kubectl=bin/sandbox/kubectl --deploy=deploy \
 		--rival-deploy="$$(go list -C test/bench/rival -m -f '{{.Dir}}' $(RIVAL))/examples/deploy/addon/helloworld" \
 		--json=$(BENCH_JSON) $(BENCH_FLAGS)
+
+# sizes: BENCH_STATUS_FLAGS="--hubs=10 --clusters=300 --policies=45"; --help lists them
+BENCH_STATUS_FLAGS ?=
+
+.PHONY: bench-status
+bench-status: sandbox-programs ## Measure the hub of hubs' status at 10 million rows: half an hour (BENCH_STATUS_FLAGS: other sizes)
+	@$(GO_BUILD) -o bin/hub-of-hubs-status-sync ./cmd/hub-of-hubs-status-sync
+	@go build -C test/hubofhubs -trimpath -o $(CURDIR)/bin/bench-status ./cmd/bench-status
+	@bin/bench-status $(BENCH_STATUS_FLAGS)
 
 ##@ On kind: OCM on clusters that run as Docker containers
 

@@ -24,6 +24,11 @@ const (
 	// secret.
 	FlagHubKubeconfig = "hub-kubeconfig"
 
+	// FlagPodName and FlagPodUID take the name and the UID of the agent's own
+	// pod, for its events.
+	FlagPodName = "pod-name"
+	FlagPodUID  = "pod-uid"
+
 	// FlagKubeconfig takes the managed cluster's kubeconfig. Empty: in-cluster.
 	FlagKubeconfig = "kubeconfig"
 

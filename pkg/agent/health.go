@@ -14,6 +14,8 @@ type check struct {
 	name string
 	// err returns nil when it is right, or says what is not.
 	err func() error
+	// detail, where set, says more about what is right.
+	detail func() string
 }
 
 // firstFailure is the error of the first check that fails, or nil: what comes
@@ -50,7 +52,11 @@ func readiness(checks []check) (int, string) {
 			fmt.Fprintf(&body, "[-] %s: %s\n", c.name, err)
 			continue
 		}
-		fmt.Fprintf(&body, "[+] %s: ok\n", c.name)
+		fmt.Fprintf(&body, "[+] %s: ok", c.name)
+		if c.detail != nil {
+			fmt.Fprintf(&body, ": %s", c.detail())
+		}
+		body.WriteByte('\n')
 	}
 	return code, body.String()
 }

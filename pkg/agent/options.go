@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/types"
 
 	"open-cluster-management.io/helloworld-addon/manifests"
 )
@@ -18,6 +19,10 @@ type Options struct {
 	HubKubeconfigSecret string
 	// HubKubeconfig is a file to use instead of the secret.
 	HubKubeconfig string
+	// PodName and PodUID are the agent's own pod's, for events; both empty
+	// where it runs in none.
+	PodName string
+	PodUID  types.UID
 	// Kubeconfig is the managed cluster's; empty means in-cluster.
 	Kubeconfig string
 	// Hosted says that the pod runs on another cluster than the managed one.
@@ -65,7 +70,11 @@ func NewOptions() *Options {
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	o.addCommonFlags(flags)
 	flags.StringVar(&o.HubKubeconfig, manifests.FlagHubKubeconfig, o.HubKubeconfig,
-		"Kubeconfig file of the hub, to use instead of the secret when running by hand.")
+		"Kubeconfig file of the hub, to use instead of the secret when running by hand. It and the\n"+
+			"files that it names are read again when they change.")
+	flags.StringVar(&o.PodName, manifests.FlagPodName, o.PodName,
+		"Name of the agent's own pod in the install namespace, to write events on. Empty: no events.")
+	flags.StringVar((*string)(&o.PodUID), manifests.FlagPodUID, string(o.PodUID), "UID of that pod.")
 	flags.StringVar(&o.HealthBindAddress, manifests.FlagHealthBindAddress, o.HealthBindAddress,
 		"Address to serve /healthz and /readyz on, by plain HTTP.")
 	flags.StringVar(&o.MetricsBindAddress, manifests.FlagMetricsBindAddress, o.MetricsBindAddress,

@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"sync/atomic"
 
@@ -40,13 +39,17 @@ func Run(ctx context.Context, options *Options) error {
 	for _, s := range servers {
 		group.Go(func() error { return s.Run(ctx) })
 	}
-	group.Go(func() error { return a.runOnHub(ctx) })
+	group.Go(func() error { return a.hub.Run(ctx, a.serve) })
 	group.Go(func() error {
 		a.trimmer.run(ctx)
 		return nil
 	})
 	group.Go(func() error {
 		a.lease.Run(ctx)
+		return nil
+	})
+	group.Go(func() error {
+		a.announce(ctx)
 		return nil
 	})
 	err = group.Wait()
@@ -56,16 +59,15 @@ func Run(ctx context.Context, options *Options) error {
 
 type agent struct {
 	options *Options
-	clock   clock.WithTicker
+	clock   clock.WithTickerAndDelayedExecution
 	managed *kubeclient.Client
 	// home is the cluster where the agent runs, with its lease and its secret.
-	home *kubeclient.Client
-	// fileHub is the hub's configuration from a file; nil: from the secret.
-	fileHub *rest.Config
-	hub     *hubclient.Manager
-	lease   *lease.Renewer
-	metrics *metrics.Metrics
-	trimmer *trimmer
+	home      *kubeclient.Client
+	hub       *hubclient.Manager
+	lease     *lease.Renewer
+	metrics   *metrics.Metrics
+	trimmer   *trimmer
+	announcer *announcer
 	// session is nil while there is no connection to the hub.
 	session atomic.Pointer[session]
 }
@@ -76,15 +78,9 @@ func newAgent(options *Options) (*agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	if options.HubKubeconfig != "" {
-		if a.fileHub, err = hubclient.FromFile(options.HubKubeconfig); err != nil {
-			return nil, fmt.Errorf("--%s: %w", manifests.FlagHubKubeconfig, err)
-		}
-		a.limit(a.fileHub)
-	} else {
-		a.hub = a.newHub()
-	}
-	a.metrics = metrics.New(a.clock, metrics.Sources{Summary: a.summary, CertificateExpiry: a.certificateExpiry})
+	a.hub = a.newHub()
+	a.announcer = newAnnouncer(a.hubState, a.clock, nil)
+	a.metrics = metrics.New(a.clock, metrics.Sources{Summary: a.summary, Hub: a.hub.Status})
 	a.trimmer = newTrimmer(a.clock)
 	a.lease = lease.New(lease.Config{
 		Spec: lease.Spec{
@@ -101,22 +97,21 @@ func newAgent(options *Options) (*agent, error) {
 func (a *agent) newHub() *hubclient.Manager {
 	base := &rest.Config{}
 	a.limit(base)
-	return hubclient.New(hubclient.Config{
-		Secrets:    a.home.Secrets(a.options.Namespace),
-		Namespace:  a.options.Namespace,
-		SecretName: a.options.HubKubeconfigSecret,
-		Identity:   hubclient.Identity{ClusterName: a.options.ClusterName, AddonName: manifests.AddonName},
-		Base:       base,
-		Clock:      a.clock,
-	})
+	config := hubclient.Config{Policy: a.hubPolicy(), Base: base, Clock: a.clock, Changed: a.hubChanged}
+	if a.options.HubKubeconfig != "" {
+		config.Policy.ByHand = true
+		config.Source = hubclient.NewFileSource(a.options.HubKubeconfig, a.clock)
+	} else {
+		config.Source = hubclient.NewSecretSource(a.home.Secrets(a.options.Namespace),
+			a.options.Namespace, a.options.HubKubeconfigSecret, a.clock)
+	}
+	return hubclient.New(config)
 }
 
-// runOnHub mirrors from the hub, from whichever credentials there are.
-func (a *agent) runOnHub(ctx context.Context) error {
-	if a.fileHub != nil {
-		return a.serve(ctx, a.fileHub)
-	}
-	return a.hub.Run(ctx, a.serve)
+// hubPolicy is what is asked of the hub's credentials.
+func (a *agent) hubPolicy() hubclient.Policy {
+	return hubclient.Policy{
+		Identity: hubclient.Identity{ClusterName: a.options.ClusterName, AddonName: manifests.AddonName}}
 }
 
 // mayRenew says whether the lease may be renewed. When the add-on is being
@@ -133,12 +128,8 @@ func (a *agent) mayRenew() error {
 // checks are what has to be right for the agent to do its work.
 func (a *agent) checks() []check {
 	return []check{
-		{name: "hub-credentials", err: func() error {
-			if a.hub == nil {
-				return nil
-			}
-			return a.hub.Ready()
-		}},
+		{name: "hub-credentials", err: a.hub.Ready, detail: func() string { return a.hub.Status().Detail() }},
+		{name: "hub", err: a.hub.Trouble},
 		{name: "mirror", err: func() error {
 			s := a.session.Load()
 			if s == nil {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/fields"
@@ -110,6 +109,7 @@ func (s *session) looked() {
 
 // addOnChanged looks at everything again when the mirror may write again.
 func (s *session) addOnChanged() {
+	s.agent.announcer.notify()
 	closed := s.mirror.Stopped() != nil
 	s.mu.Lock()
 	opened := s.closed && !closed
@@ -145,6 +145,7 @@ func (s *session) state() report.State {
 		Wanted:        summary.Wanted,
 		Synced:        summary.Synced,
 		Conflicts:     summary.Conflicts,
+		Warning:       s.agent.hub.Status().Warning(),
 	}
 	for _, failure := range summary.Failed {
 		state.Failed = append(state.Failed, failure.Name)
@@ -177,11 +178,4 @@ func (a *agent) summary() *mirror.Summary {
 		return &summary
 	}
 	return nil
-}
-
-func (a *agent) certificateExpiry() time.Time {
-	if a.hub == nil {
-		return time.Time{}
-	}
-	return a.hub.NotAfter()
 }

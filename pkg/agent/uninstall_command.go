@@ -153,16 +153,15 @@ func (o *uninstallOptions) hubConfig(ctx context.Context, a *agent) (config *res
 	if err != nil {
 		return nil, nil, fmt.Errorf("get secret %s: %w", o.HubKubeconfigSecret, err)
 	}
-	credentials, err := hubclient.Load(secret.Data,
-		hubclient.Identity{ClusterName: o.ClusterName, AddonName: manifests.AddonName}, a.clock.Now())
+	credentials, err := hubclient.Load(secret.Data, a.hubPolicy(), a.clock.Now())
 	if err != nil {
 		return nil, nil, fmt.Errorf("secret %s: %w", o.HubKubeconfigSecret, err)
 	}
 	base := &rest.Config{}
 	a.limit(base)
-	connection, err := hubclient.Open(credentials, base)
+	connection, err := hubclient.Open(credentials, base, a.clock)
 	if err != nil {
-		return nil, nil, fmt.Errorf("connect to the hub: %w", err)
+		return nil, nil, err
 	}
 	return connection.Config(), connection.Close, nil
 }

@@ -31,6 +31,9 @@ func (o *Options) Validate() error {
 	if o.HubKubeconfig == "" && o.explicit(manifests.FlagHubKubeconfig) {
 		p.add(manifests.FlagHubKubeconfig, "", "give a file, or leave the flag out to use the secret")
 	}
+	if (o.PodName == "") != (o.PodUID == "") {
+		p.add(manifests.FlagPodName, o.PodName, "it goes with --%s: give both or none", manifests.FlagPodUID)
+	}
 	if _, err := hostPort(o.HealthBindAddress); err != nil {
 		p.add(manifests.FlagHealthBindAddress, o.HealthBindAddress, "%s: give host:port, such as :8081", err)
 	}

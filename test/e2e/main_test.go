@@ -48,6 +48,7 @@ var scenarios = []scenario{
 
 	{"an_AddOnDeploymentConfig_overrides_what_is_shipped", configOverrides},
 
+	{"rotating_the_certificate_under_load_loses_nothing", rotationUnderLoad},
 	{"a_restarted_agent_catches_up", agentRestart},
 	{"a_restarted_controller_asks_for_no_new_certificate", controllerRestart},
 	{"disabling_removes_the_agent_and_enabling_brings_it_back", disableAndEnable},

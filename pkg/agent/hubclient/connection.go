@@ -1,76 +1,48 @@
 package hubclient
 
 import (
-	"crypto/tls"
-	"crypto/x509"
+	"errors"
 	"fmt"
-	"net"
 	"net/http"
-	"net/url"
+	"sync"
 	"sync/atomic"
-	"time"
 
-	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/util/connrotation"
+	"k8s.io/utils/clock"
 )
 
-// Connection is a way to one hub, whose client certificate can be exchanged
-// while it is in use. It owns its transport: client-go's cache of transports,
+// Connection is a way to one hub, whose client credentials can be exchanged
+// while it is in use. It owns its transports: client-go's cache of transports,
 // which never forgets one, is not used.
 type Connection struct {
-	config      *rest.Config
-	certificate atomic.Pointer[tls.Certificate]
-	dialer      *connrotation.Dialer
-	transport   *http.Transport
+	config   *rest.Config
+	endpoint Endpoint
+	clock    clock.WithDelayedExecution
+	// failure is why the last question to the hub got no answer, or nil.
+	failure atomic.Pointer[error]
+
+	mu sync.Mutex
+	// current is nil once the connection is closed.
+	current *transport
+	// retired transports still carry requests.
+	retired map[*transport]struct{}
 }
 
-// Timeouts of a connection, the ones of client-go's own transport.
-const (
-	dialTimeout      = 30 * time.Second
-	keepAlive        = 30 * time.Second
-	handshakeTimeout = 10 * time.Second
-)
+var errClosed = errors.New("the connection to the hub is closed")
 
 // newConnection makes a connection; nothing is dialled before the first
 // request. base gives the user agent and the rate limit.
-func newConnection(credentials *Credentials, base *rest.Config) (*Connection, error) {
-	endpoint := credentials.Endpoint
-	c := &Connection{dialer: connrotation.NewDialer((&net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive}).DialContext)}
-	c.certificate.Store(&credentials.Certificate)
-
-	tlsConfig := &tls.Config{
-		MinVersion:         tls.VersionTLS12,
-		ServerName:         endpoint.ServerName,
-		InsecureSkipVerify: endpoint.Insecure,
-		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
-			return c.certificate.Load(), nil
-		},
+func newConnection(credentials *Credentials, base *rest.Config, clock clock.WithDelayedExecution) (*Connection, error) {
+	c := &Connection{endpoint: credentials.Endpoint, clock: clock, retired: map[*transport]struct{}{}}
+	current, err := newTransport(c.endpoint, credentials.Login, clock)
+	if err != nil {
+		return nil, err
 	}
-	if len(endpoint.CAData) > 0 {
-		tlsConfig.RootCAs = x509.NewCertPool()
-		tlsConfig.RootCAs.AppendCertsFromPEM(endpoint.CAData)
-	}
-	proxy := http.ProxyFromEnvironment
-	if endpoint.ProxyURL != "" {
-		proxyURL, err := url.Parse(endpoint.ProxyURL)
-		if err != nil {
-			return nil, fmt.Errorf("parse proxy-url: %w", err)
-		}
-		proxy = http.ProxyURL(proxyURL)
-	}
-	// SetTransportDefaults switches HTTP/2 on, with the pings that find a dead
-	// connection within 45 s.
-	c.transport = utilnet.SetTransportDefaults(&http.Transport{
-		Proxy:               proxy,
-		TLSHandshakeTimeout: handshakeTimeout,
-		TLSClientConfig:     tlsConfig,
-		DialContext:         c.dialer.DialContext,
-	})
+	c.current = current
 	c.config = rest.AnonymousClientConfig(base)
-	c.config.Host = endpoint.Server
+	c.config.Host = c.endpoint.Server
 	c.config.TLSClientConfig = rest.TLSClientConfig{}
-	c.config.Transport = c.transport
+	c.config.Transport = c
 	return c, nil
 }
 
@@ -79,22 +51,117 @@ func (c *Connection) Config() *rest.Config {
 	return rest.CopyConfig(c.config)
 }
 
-// rotate uses another client certificate from now on. Open connections end, so
-// that watches go on under the new certificate, from where they were.
-func (c *Connection) rotate(certificate tls.Certificate) {
-	c.certificate.Store(&certificate)
-	c.dialer.CloseAll()
+// RoundTrip implements http.RoundTripper with the credentials of now.
+func (c *Connection) RoundTrip(request *http.Request) (*http.Response, error) {
+	t := c.begin()
+	if t == nil {
+		if request.Body != nil {
+			_ = request.Body.Close()
+		}
+		return nil, errClosed
+	}
+	response, err := t.roundTrip(request, func() { c.end(t) })
+	if failure, tells := failureOf(request, response, err); tells {
+		c.note(failure)
+		if err != nil {
+			err = failure
+		}
+	}
+	return response, err
 }
 
-// close ends the connection's sockets. Requests that follow dial again.
+func (c *Connection) begin() *transport {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.current != nil {
+		c.current.inFlight++
+	}
+	return c.current
+}
+
+// end is called when a request is over. The last one closes the transport.
+func (c *Connection) end(t *transport) {
+	c.mu.Lock()
+	t.inFlight--
+	_, retired := c.retired[t]
+	unused := retired && t.inFlight == 0
+	if unused {
+		delete(c.retired, t)
+	}
+	c.mu.Unlock()
+	if unused {
+		t.close()
+	}
+}
+
+// note remembers whether the hub answers, and knows who asks.
+func (c *Connection) note(failure error) {
+	if failure == nil {
+		c.failure.Store(nil)
+		return
+	}
+	c.failure.Store(&failure)
+}
+
+// trouble says why the hub did not answer the last time, or nil. There is none
+// before the first request.
+func (c *Connection) trouble() error {
+	if failure := c.failure.Load(); failure != nil {
+		return fmt.Errorf("hub %s: %w", c.endpoint.Server, *failure)
+	}
+	return nil
+}
+
+// rotate uses other credentials from the next request on. Requests that are on
+// their way end as they would have. Watches are ended, so that they go on under
+// the new credentials from where they were.
+func (c *Connection) rotate(login Login) error {
+	next, err := newTransport(c.endpoint, login, c.clock)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	old := c.current
+	if old == nil {
+		c.mu.Unlock()
+		next.close()
+		return errClosed
+	}
+	c.current = next
+	unused := old.inFlight == 0
+	if !unused {
+		c.retired[old] = struct{}{}
+	}
+	c.mu.Unlock()
+	if unused {
+		old.close()
+	} else {
+		old.endWatches()
+	}
+	return nil
+}
+
+// close ends the connection and all that is still on its way.
 func (c *Connection) close() {
-	c.transport.CloseIdleConnections()
-	c.dialer.CloseAll()
+	c.mu.Lock()
+	all := c.retired
+	if c.current != nil {
+		all[c.current] = struct{}{}
+	}
+	c.current, c.retired = nil, map[*transport]struct{}{}
+	c.mu.Unlock()
+	for t := range all {
+		t.close()
+	}
 }
 
 // Open makes a connection that belongs to the caller, who has to close it.
-func Open(credentials *Credentials, base *rest.Config) (*Connection, error) {
-	return newConnection(credentials, base)
+func Open(credentials *Credentials, base *rest.Config, clock clock.WithDelayedExecution) (*Connection, error) {
+	c, err := newConnection(credentials, base, clock)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the hub %s: %w", credentials.Endpoint.Server, err)
+	}
+	return c, nil
 }
 
 // Close ends a connection that Open made.

@@ -3,10 +3,12 @@ package hubclient
 import (
 	"bytes"
 	"crypto/tls"
+	"slices"
+	"strings"
 	"time"
 )
 
-// Identity is who the client certificate has to be issued for.
+// Identity is who the credentials have to be issued for.
 type Identity struct {
 	// ClusterName is the managed cluster's name.
 	ClusterName string
@@ -14,17 +16,47 @@ type Identity struct {
 	AddonName string
 }
 
-// commonNamePrefix is the user name that OCM gives an add-on's agent, up to
-// the name of the agent (open-cluster-management.io/addon-framework,
-// pkg/agent, DefaultUser).
-func (i Identity) commonNamePrefix() string {
-	return "system:open-cluster-management:cluster:" + i.ClusterName + ":addon:" + i.AddonName + ":agent:"
+// ocmPrefix begins every user name that OCM gives to an agent.
+const ocmPrefix = "system:open-cluster-management:"
+
+// matchesUser says whether a certificate's common name is one of this
+// identity: what OCM gives an add-on's agent, up to the name of the agent
+// (open-cluster-management.io/addon-framework, pkg/agent, DefaultUser).
+func (i Identity) matchesUser(commonName string) bool {
+	agent, ok := strings.CutPrefix(commonName, ocmPrefix+"cluster:"+i.ClusterName+":addon:"+i.AddonName+":agent:")
+	return ok && agent != ""
+}
+
+// serviceAccount is the user of the token that OCM's registration agent asks
+// for where it gives add-ons tokens instead of certificates
+// (open-cluster-management.io/ocm, pkg/registration/register/token).
+func (i Identity) serviceAccount() string {
+	return "system:serviceaccount:" + i.ClusterName + ":" + i.AddonName + "-agent"
+}
+
+// Policy is what is asked of credentials.
+type Policy struct {
+	Identity Identity
+	// ByHand is for a kubeconfig that a person chose. It may log in as
+	// somebody who is no agent of OCM's, or as nobody, and reach a server on
+	// this machine by plain HTTP.
+	ByHand bool
 }
 
 // Credentials are what is needed to connect to the hub.
 type Credentials struct {
-	Endpoint    Endpoint
-	Certificate tls.Certificate
+	Endpoint Endpoint
+	Login    Login
+}
+
+// Login is how the agent says who it is.
+type Login struct {
+	// Certificate with its Leaf, or nil.
+	Certificate *tls.Certificate
+	// Token is a bearer token, or empty.
+	Token string
+	// NotAfter is when the first of the two expires; zero: not known.
+	NotAfter time.Time
 }
 
 // Endpoint is where the hub is, and how to know that it is the hub.
@@ -47,45 +79,15 @@ func (e Endpoint) equal(other Endpoint) bool {
 		e.ServerName == other.ServerName && e.ProxyURL == other.ProxyURL && e.Insecure == other.Insecure
 }
 
-func (c *Credentials) sameCertificate(other *Credentials) bool {
-	a, b := c.Certificate.Certificate, other.Certificate.Certificate
-	if len(a) != len(b) {
-		return false
+func (l Login) equal(other Login) bool {
+	return l.Token == other.Token && slices.EqualFunc(l.chain(), other.chain(), bytes.Equal)
+}
+
+// chain is the certificate and those that come with it. Another key has
+// another certificate.
+func (l Login) chain() [][]byte {
+	if l.Certificate == nil {
+		return nil
 	}
-	for i := range a {
-		if !bytes.Equal(a[i], b[i]) {
-			return false
-		}
-	}
-	return true
-}
-
-// NotAfter is when the client certificate expires.
-func (c *Credentials) NotAfter() time.Time {
-	return c.Certificate.Leaf.NotAfter
-}
-
-// Reason says in one stable word what is wrong with credentials.
-type Reason string
-
-const (
-	SecretMissing       Reason = "SecretMissing"
-	KubeconfigMissing   Reason = "KubeconfigMissing"
-	KubeconfigInvalid   Reason = "KubeconfigInvalid"
-	CertificateMissing  Reason = "CertificateMissing"
-	CertificateInvalid  Reason = "CertificateInvalid"
-	CertificateExpired  Reason = "CertificateExpired"
-	CertificateTooEarly Reason = "CertificateTooEarly"
-	CertificateForOther Reason = "CertificateForOther"
-)
-
-// BadCredentials is the error for credentials that cannot be used.
-type BadCredentials struct {
-	Reason Reason
-	// Message says more, for a person.
-	Message string
-}
-
-func (e *BadCredentials) Error() string {
-	return string(e.Reason) + ": " + e.Message
+	return l.Certificate.Certificate
 }

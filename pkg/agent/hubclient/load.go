@@ -1,12 +1,12 @@
 package hubclient
 
 import (
-	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"net/netip"
 	"net/url"
 	"path"
-	"strings"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -14,40 +14,45 @@ import (
 	clientcmdlatest "k8s.io/client-go/tools/clientcmd/api/latest"
 )
 
-// KubeconfigKey is the key of the kubeconfig in the secret. The kubeconfig
-// names the other keys as files beside it.
+// KubeconfigKey is the name of the kubeconfig among the files, as it is in the
+// secret. The kubeconfig names the other keys as files beside it.
 const KubeconfigKey = "kubeconfig"
 
-// Load makes credentials of a secret's data, as OCM's registration agent
-// writes it, and checks them for the identity and the time given. The error is
-// a *BadCredentials.
-func Load(data map[string][]byte, identity Identity, now time.Time) (*Credentials, error) {
-	raw, ok := data[KubeconfigKey]
-	if !ok || len(raw) == 0 {
-		return nil, bad(KubeconfigMissing, "the secret has no key %q", KubeconfigKey)
+// Load makes credentials of a kubeconfig and the files that it names, such as
+// the secret that OCM's registration agent writes, and checks them by the policy
+// at the time given. The error is a *BadCredentials.
+func Load(data map[string][]byte, policy Policy, now time.Time) (*Credentials, error) {
+	raw := data[KubeconfigKey]
+	if len(raw) == 0 {
+		return nil, bad(KubeconfigMissing, "there is no kubeconfig in it")
 	}
-	config := clientcmdapi.NewConfig()
-	kind := schema.GroupVersionKind{Version: clientcmdlatest.Version, Kind: "Config"}
-	if _, _, err := clientcmdlatest.Codec.Decode(raw, &kind, config); err != nil {
-		return nil, bad(KubeconfigInvalid, "%s", oneLine(err))
+	config, err := parse(raw)
+	if err != nil {
+		return nil, err
 	}
 	cluster, user, err := current(config)
 	if err != nil {
 		return nil, err
 	}
-	files := secretFiles(data)
-	endpoint, err := loadEndpoint(files, cluster)
+	files := files(data)
+	endpoint, err := loadEndpoint(files, cluster, policy)
 	if err != nil {
 		return nil, err
 	}
-	certificate, err := loadCertificate(files, user)
+	login, err := loadLogin(files, user, policy, now)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkCertificate(certificate.Leaf, identity, now); err != nil {
-		return nil, err
+	return &Credentials{Endpoint: *endpoint, Login: *login}, nil
+}
+
+func parse(raw []byte) (*clientcmdapi.Config, error) {
+	config := clientcmdapi.NewConfig()
+	kind := schema.GroupVersionKind{Version: clientcmdlatest.Version, Kind: "Config"}
+	if _, _, err := clientcmdlatest.Codec.Decode(raw, &kind, config); err != nil {
+		return nil, bad(KubeconfigInvalid, "it does not parse: %s", oneLine(err))
 	}
-	return &Credentials{Endpoint: *endpoint, Certificate: *certificate}, nil
+	return config, nil
 }
 
 // current picks the cluster and the user of the current context.
@@ -70,20 +75,42 @@ func current(config *clientcmdapi.Config) (*clientcmdapi.Cluster, *clientcmdapi.
 	return cluster, user, nil
 }
 
-func loadEndpoint(files secretFiles, cluster *clientcmdapi.Cluster) (*Endpoint, error) {
-	server, err := url.Parse(cluster.Server)
-	if err != nil || server.Scheme != "https" || server.Host == "" {
-		return nil, bad(KubeconfigInvalid, "its server %q is no https URL", cluster.Server)
-	}
-	if _, err := url.Parse(cluster.ProxyURL); err != nil {
-		return nil, bad(KubeconfigInvalid, "its proxy-url %q is no URL", cluster.ProxyURL)
-	}
-	ca, err := files.read("certificate-authority", cluster.CertificateAuthorityData, cluster.CertificateAuthority)
+// FilesOf are the names of the files that the current context of a kubeconfig
+// needs, as the kubeconfig has them; none where it does not parse.
+func FilesOf(raw []byte) []string {
+	config, err := parse(raw)
 	if err != nil {
-		return nil, bad(KubeconfigInvalid, "%s", err)
+		return nil
 	}
-	if len(ca) > 0 && !x509.NewCertPool().AppendCertsFromPEM(ca) {
-		return nil, bad(KubeconfigInvalid, "its certificate-authority holds no PEM certificate")
+	cluster, user, err := current(config)
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, name := range []string{cluster.CertificateAuthority, user.ClientCertificate, user.ClientKey, user.TokenFile} {
+		if name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func loadEndpoint(files files, cluster *clientcmdapi.Cluster, policy Policy) (*Endpoint, error) {
+	server, err := url.Parse(cluster.Server)
+	if err != nil || server.Host == "" || server.Scheme != "https" &&
+		(server.Scheme != "http" || !policy.ByHand || !isLoopback(server.Hostname())) {
+		return nil, bad(ServerInvalid, "the kubeconfig's server %q is no https URL", cluster.Server)
+	}
+	if err := checkProxy(cluster.ProxyURL); err != nil {
+		return nil, err
+	}
+	ca, ok := files.read(cluster.CertificateAuthorityData, cluster.CertificateAuthority)
+	if !ok {
+		return nil, bad(CAMissing, "the kubeconfig's certificate-authority is the file %q, which is not there",
+			cluster.CertificateAuthority)
+	}
+	if cluster.CertificateAuthority != "" && len(ca) == 0 || len(ca) > 0 && !x509.NewCertPool().AppendCertsFromPEM(ca) {
+		return nil, bad(CAInvalid, "the kubeconfig's certificate-authority holds no PEM certificate")
 	}
 	return &Endpoint{
 		Server: cluster.Server, CAData: ca, ServerName: cluster.TLSServerName,
@@ -91,68 +118,42 @@ func loadEndpoint(files secretFiles, cluster *clientcmdapi.Cluster) (*Endpoint, 
 	}, nil
 }
 
-// loadCertificate makes sure that certificate and key belong together.
-func loadCertificate(files secretFiles, user *clientcmdapi.AuthInfo) (*tls.Certificate, error) {
-	certPEM, err := files.read("client-certificate", user.ClientCertificateData, user.ClientCertificate)
-	if err != nil {
-		return nil, bad(CertificateMissing, "%s", err)
-	}
-	keyPEM, err := files.read("client-key", user.ClientKeyData, user.ClientKey)
-	if err != nil {
-		return nil, bad(CertificateMissing, "%s", err)
-	}
-	if len(certPEM) == 0 || len(keyPEM) == 0 {
-		return nil, bad(CertificateMissing, "the kubeconfig's user needs a client-certificate and a client-key")
-	}
-	certificate, err := tls.X509KeyPair(certPEM, keyPEM)
-	if err != nil {
-		return nil, bad(CertificateInvalid, "%s", oneLine(err))
-	}
-	if certificate.Leaf == nil {
-		if certificate.Leaf, err = x509.ParseCertificate(certificate.Certificate[0]); err != nil {
-			return nil, bad(CertificateInvalid, "%s", oneLine(err))
-		}
-	}
-	return &certificate, nil
-}
+// proxySchemes are those that Go's HTTP client knows.
+var proxySchemes = []string{"http", "https", "socks5"}
 
-func checkCertificate(leaf *x509.Certificate, identity Identity, now time.Time) error {
-	prefix := identity.commonNamePrefix()
-	switch {
-	case !strings.HasPrefix(leaf.Subject.CommonName, prefix) || leaf.Subject.CommonName == prefix:
-		return bad(CertificateForOther, "the certificate is for %q, not for an agent of add-on %s on cluster %s",
-			leaf.Subject.CommonName, identity.AddonName, identity.ClusterName)
-	case !now.Before(leaf.NotAfter):
-		return bad(CertificateExpired, "the certificate expired at %s", leaf.NotAfter.UTC().Format(time.RFC3339))
-	case now.Before(leaf.NotBefore):
-		return bad(CertificateTooEarly, "the certificate is valid from %s on; is the clock right?",
-			leaf.NotBefore.UTC().Format(time.RFC3339))
-	default:
+func checkProxy(raw string) error {
+	if raw == "" {
 		return nil
 	}
+	proxy, err := url.Parse(raw)
+	if err != nil || proxy.Host == "" || !slices.Contains(proxySchemes, proxy.Scheme) {
+		return bad(ProxyInvalid, "the kubeconfig's proxy-url %q is no http, https or socks5 URL", redacted(proxy, raw))
+	}
+	return nil
 }
 
-// secretFiles are a secret's data, seen as the files of one directory.
-type secretFiles map[string][]byte
+// redacted keeps a proxy's password out of logs.
+func redacted(parsed *url.URL, raw string) string {
+	if parsed != nil {
+		return parsed.Redacted()
+	}
+	return fmt.Sprintf("(%d characters)", len(raw))
+}
+
+func isLoopback(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.IsLoopback()
+}
+
+// files are by name what lies beside a kubeconfig.
+type files map[string][]byte
 
 // read returns the inline data of a kubeconfig's field, or else the content of
-// the file that the field names.
-func (f secretFiles) read(field string, inline []byte, file string) ([]byte, error) {
+// the file that the field names; false: it is not there.
+func (f files) read(inline []byte, file string) ([]byte, bool) {
 	if len(inline) > 0 || file == "" {
-		return inline, nil
+		return inline, true
 	}
-	name := path.Clean(file)
-	content, ok := f[name]
-	if !ok {
-		return nil, fmt.Errorf("the kubeconfig's %s is the file %q, which is no key of the secret", field, file)
-	}
-	return content, nil
-}
-
-func bad(reason Reason, format string, args ...any) *BadCredentials {
-	return &BadCredentials{Reason: reason, Message: fmt.Sprintf(format, args...)}
-}
-
-func oneLine(err error) string {
-	return strings.Join(strings.Fields(err.Error()), " ")
+	content, ok := f[path.Clean(file)]
+	return content, ok
 }

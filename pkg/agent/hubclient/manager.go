@@ -2,33 +2,44 @@ package hubclient
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
-
-	"open-cluster-management.io/helloworld-addon/pkg/agent/view"
 )
 
 // Config is what a Manager works with.
 type Config struct {
-	// Secrets reads the secrets in Namespace; SecretName is asked for only.
-	Secrets    view.Reader[*corev1.SecretList]
-	Namespace  string
-	SecretName string
-	Identity   Identity
+	Source Source
+	Policy Policy
 	// Base gives the user agent and the rate limits of the hub's clients.
 	Base  *rest.Config
-	Clock clock.WithTicker
+	Clock clock.WithTickerAndDelayedExecution
+	// Changed, where set, is called when Status is another one. It must not
+	// block.
+	Changed func(Change)
 }
 
+// Change is what became of credentials.
+type Change string
+
+const (
+	// Connected: they are used on a new connection.
+	Connected Change = "connected"
+	// Rotated: they are used on the connection that there was.
+	Rotated Change = "rotated"
+	// Refused: they cannot be used, or there are none any more.
+	Refused Change = "refused"
+	// Recovered: they are those in use, after others that could not be used.
+	Recovered Change = "recovered"
+)
+
 // Serve does what there is to do on a hub until ctx ends. The configuration
-// stays valid that long, also when the certificate is renewed.
+// stays valid that long, also when the credentials are renewed.
 type Serve func(ctx context.Context, hub *rest.Config) error
 
 // Manager connects to the hub, and stays connected. Its methods may be called
@@ -38,9 +49,10 @@ type Manager struct {
 	changed chan struct{}
 
 	mu      sync.Mutex
-	secret  *view.View[*corev1.Secret]
 	inUse   *Credentials
-	problem error
+	since   time.Time
+	problem *BadCredentials
+	session *session
 }
 
 // New makes a Manager that does nothing until it is run.
@@ -50,50 +62,38 @@ func New(config Config) *Manager {
 
 // checkPeriod is how often the credentials are looked at without an event:
 // time alone makes a certificate valid or invalid.
-const checkPeriod = time.Minute
+const checkPeriod = 30 * time.Second
 
 // Run waits for the credentials, calls serve with them, and again for another
-// hub. It returns when ctx ends, or when serve returns an error; serve has
-// ended then.
+// hub. It returns when ctx ends, or when the source or serve returns an error;
+// all that it started has ended then.
 func (m *Manager) Run(ctx context.Context, serve Serve) error {
 	ctx, cancel := context.WithCancel(ctx)
-	secret, err := view.New(ctx, "Secret "+m.secretName(),
-		view.Selected[*corev1.SecretList]{Reader: m.config.Secrets,
-			Selector: fields.OneTermEqualSelector("metadata.name", m.config.SecretName).String()},
-		&corev1.Secret{}, withoutManagedFields, func(string) { m.notify() })
-	if err != nil {
-		cancel()
-		return err
-	}
-	m.mu.Lock()
-	m.secret = secret
-	m.mu.Unlock()
-
+	klog.FromContext(ctx).Info("Waiting for the hub's credentials", "source", m.config.Source.String())
+	source := make(chan error, 1)
 	var group sync.WaitGroup
 	defer group.Wait()
 	defer cancel()
-	group.Go(secret.Run)
-	klog.FromContext(ctx).Info("Waiting for the hub's credentials", "secret", m.secretName())
-	if !secret.WaitForSync(m.config.Clock) {
-		return nil
-	}
-	return m.follow(ctx, serve)
+	group.Go(func() {
+		if err := m.config.Source.Run(ctx, m.notify); err != nil {
+			source <- fmt.Errorf("read %s: %w", m.config.Source, err)
+		}
+	})
+	return m.follow(ctx, source, serve)
 }
 
-// follow acts on the secret whenever it changes.
-func (m *Manager) follow(ctx context.Context, serve Serve) error {
+// follow acts on the credentials whenever they change.
+func (m *Manager) follow(ctx context.Context, source <-chan error, serve Serve) error {
 	var s *session
 	defer func() { s.end() }()
 	ticker := m.config.Clock.NewTicker(checkPeriod)
 	defer ticker.Stop()
 	for {
-		var err error
-		if s, err = m.step(ctx, s, serve); err != nil {
-			return err
-		}
 		select {
 		case <-ctx.Done():
 			return nil
+		case err := <-source:
+			return err
 		case err := <-s.ended():
 			if ctx.Err() != nil {
 				return nil
@@ -102,107 +102,125 @@ func (m *Manager) follow(ctx context.Context, serve Serve) error {
 		case <-m.changed:
 		case <-ticker.C():
 		}
+		s = m.step(ctx, s, serve)
 	}
 }
 
 // step brings the session, which is nil before the first, in line with the
-// secret.
-func (m *Manager) step(ctx context.Context, s *session, serve Serve) (*session, error) {
+// credentials that there are.
+func (m *Manager) step(ctx context.Context, s *session, serve Serve) *session {
 	logger := klog.FromContext(ctx)
-	loaded, problem := m.load()
-	m.report(logger, problem)
-	switch Decide(m.current(), loaded) {
-	case Rotate:
-		s.connection.rotate(loaded.Certificate)
-		logger.Info("Using the renewed client certificate", "notAfter", loaded.NotAfter())
-	case Connect:
-		s.end()
-		connection, err := newConnection(loaded, m.config.Base)
-		if err != nil {
-			return nil, fmt.Errorf("connect to the hub %s: %w", loaded.Endpoint.Server, err)
+	loaded, err := m.load()
+	decision := Decide(m.current(), loaded, s.trouble() == nil)
+	switch {
+	case err != nil || decision == Keep:
+		m.report(logger, err)
+	case decision == Rotate:
+		if err := s.connection.rotate(loaded.Login); err != nil {
+			m.report(logger, unusable(err))
+			return s
 		}
-		logger.Info("Connecting to the hub", "server", loaded.Endpoint.Server, "notAfter", loaded.NotAfter())
+		m.use(loaded, Rotated)
+		logger.Info("Using the renewed credentials for the hub", "notAfter", loaded.Login.NotAfter)
+	default:
+		connection, err := newConnection(loaded, m.config.Base, m.config.Clock)
+		if err != nil {
+			m.report(logger, unusable(err))
+			return s
+		}
+		s.end()
+		logger.Info("Connecting to the hub", "server", loaded.Endpoint.Server, "notAfter", loaded.Login.NotAfter)
 		s = startSession(ctx, connection, serve)
-	case Keep:
-		return s, nil
+		m.mu.Lock()
+		m.session = s
+		m.mu.Unlock()
+		m.use(loaded, Connected)
 	}
-	m.mu.Lock()
-	m.inUse = loaded
-	m.mu.Unlock()
-	return s, nil
+	return s
 }
 
-// load returns what is in the secret now.
+// unusable is for what Load has let through.
+func unusable(err error) error { return bad(KubeconfigInvalid, "%s", oneLine(err)) }
+
+// load returns the credentials that there are now. The error is a
+// *BadCredentials.
 func (m *Manager) load() (*Credentials, error) {
-	secret := m.secret.Get(m.config.Namespace, m.config.SecretName)
-	if secret == nil {
-		return nil, bad(SecretMissing, "OCM's registration agent has not written it yet, or it was deleted")
+	data, err := m.config.Source.Read()
+	if err != nil {
+		return nil, err
 	}
-	return Load(secret.Data, m.config.Identity, m.config.Clock.Now())
+	return Load(data, m.config.Policy, m.config.Clock.Now())
 }
 
-// report logs a problem when it changes.
-func (m *Manager) report(logger klog.Logger, problem error) {
+func (m *Manager) use(loaded *Credentials, change Change) {
+	m.mu.Lock()
+	m.inUse, m.problem, m.since = loaded, nil, m.config.Clock.Now()
+	m.mu.Unlock()
+	m.tell(change)
+}
+
+// report logs and tells a problem when it changes; nil: there is none.
+func (m *Manager) report(logger klog.Logger, err error) {
+	var problem *BadCredentials
+	if err != nil && !errors.As(err, &problem) {
+		problem = bad(SourceUnreadable, "%s", oneLine(err))
+	}
 	m.mu.Lock()
 	before, connected := m.problem, m.inUse != nil
 	m.problem = problem
 	m.mu.Unlock()
-	if problem == nil || (before != nil && before.Error() == problem.Error()) {
+	switch {
+	case problem == nil && before == nil, problem != nil && before != nil && *problem == *before:
 		return
-	}
-	if connected {
+	case problem == nil:
+		logger.Info("The hub's credentials are those in use again", "source", m.config.Source.String())
+		m.tell(Recovered)
+		return
+	case connected:
 		logger.Info("The hub's credentials cannot be used, the last good ones stay in use",
-			"secret", m.secretName(), "reason", problem.Error())
-		return
+			"source", m.config.Source.String(), "reason", problem.Reason, "detail", problem.Message)
+	default:
+		logger.Info("Waiting for usable credentials of the hub",
+			"source", m.config.Source.String(), "reason", problem.Reason, "detail", problem.Message)
 	}
-	logger.Info("Waiting for usable credentials of the hub", "secret", m.secretName(), "reason", problem.Error())
+	m.tell(Refused)
 }
 
-// Problem says what is wrong with the secret as it is now, or nil. There may
-// be a connection all the same, with the last good credentials.
-func (m *Manager) Problem() error {
+func (m *Manager) tell(change Change) {
+	if m.config.Changed != nil {
+		m.config.Changed(change)
+	}
+}
+
+// Status says how things are.
+func (m *Manager) Status() Status {
+	m.mu.Lock()
+	status := Status{Source: m.config.Source.String(), Since: m.since, Problem: m.problem}
+	if m.inUse != nil {
+		status.Server, status.NotAfter = m.inUse.Endpoint.Server, m.inUse.Login.NotAfter
+	}
+	m.mu.Unlock()
+	if status.Server == "" && status.Problem == nil {
+		// Nothing was told yet, by a source that cannot be read.
+		if _, err := m.config.Source.Read(); err != nil {
+			errors.As(err, &status.Problem)
+		}
+	}
+	return status
+}
+
+// Trouble says why the hub does not answer, or does not know who asks, on the
+// connection that there is, or nil.
+func (m *Manager) Trouble() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.problem == nil {
-		return nil
-	}
-	return fmt.Errorf("secret %s: %w", m.secretName(), m.problem)
+	return m.session.trouble()
 }
 
-// Ready says why there is no usable connection to the hub. Whether the hub
-// answers is for those to say who use it.
+// Ready says why there are no usable credentials for the hub. Whether the hub
+// answers to them is Trouble's.
 func (m *Manager) Ready() error {
-	inUse, problem := m.current(), m.Problem()
-	switch {
-	case inUse == nil && problem != nil:
-		return problem
-	case inUse == nil:
-		return m.waiting()
-	case !m.config.Clock.Now().Before(inUse.NotAfter()):
-		return fmt.Errorf("the hub's client certificate in use expired at %s, and secret %s has no better one",
-			inUse.NotAfter().UTC().Format(time.RFC3339), m.secretName())
-	default:
-		return nil
-	}
-}
-
-// NotAfter is when the certificate in use expires, the zero time while there is
-// none.
-func (m *Manager) NotAfter() time.Time {
-	if inUse := m.current(); inUse != nil {
-		return inUse.NotAfter()
-	}
-	return time.Time{}
-}
-
-func (m *Manager) waiting() error {
-	m.mu.Lock()
-	secret := m.secret
-	m.mu.Unlock()
-	if secret == nil {
-		return fmt.Errorf("secret %s: not read yet", m.secretName())
-	}
-	return secret.Err()
+	return m.Status().Ready(m.config.Clock.Now())
 }
 
 func (m *Manager) current() *Credentials {
@@ -216,13 +234,4 @@ func (m *Manager) notify() {
 	case m.changed <- struct{}{}:
 	default:
 	}
-}
-
-func (m *Manager) secretName() string {
-	return m.config.Namespace + "/" + m.config.SecretName
-}
-
-func withoutManagedFields(secret *corev1.Secret) *corev1.Secret {
-	secret.ManagedFields = nil
-	return secret
 }

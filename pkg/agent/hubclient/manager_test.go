@@ -3,7 +3,6 @@ package hubclient
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"strings"
 	"sync"
@@ -17,6 +16,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"open-cluster-management.io/helloworld-addon/pkg/agent/internal/fakeapi"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/internal/fakepki"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/kubeclient"
 )
 
@@ -24,19 +24,30 @@ import (
 // certificates, and a manager that reads the hub as serve.
 type scene struct {
 	t            *testing.T
-	ca           *authority
+	ca           *fakepki.Authority
 	hub, managed *fakeapi.Server
 	manager      *Manager
 	serving      atomic.Int32
 	started      atomic.Int32
 
-	mu   sync.Mutex
-	seen []string
+	mu      sync.Mutex
+	seen    []string
+	changes []Change
+	// connection is that of the last serve.
+	connection *Connection
+}
+
+// problem is the reason why the credentials cannot be used, or empty.
+func (s *scene) problem() Reason {
+	if problem := s.manager.Status().Problem; problem != nil {
+		return problem.Reason
+	}
+	return ""
 }
 
 func newScene(t *testing.T) *scene {
 	t.Helper()
-	s := &scene{t: t, ca: newAuthority(t), hub: fakeapi.New(), managed: fakeapi.New()}
+	s := &scene{t: t, ca: fakepki.New(t), hub: fakeapi.New(), managed: fakeapi.New()}
 	s.managed.Start()
 	t.Cleanup(s.managed.Close)
 	s.startHub(s.hub)
@@ -44,25 +55,29 @@ func newScene(t *testing.T) *scene {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.manager = New(Config{Secrets: managed.Secrets("copies"), Namespace: "copies", SecretName: "creds",
-		Identity: identity, Base: &rest.Config{}, Clock: clock.RealClock{}})
+	s.manager = s.newManager(NewSecretSource(managed.Secrets("copies"), "copies", "creds", clock.RealClock{}))
 	return s
+}
+
+func (s *scene) newManager(source Source) *Manager {
+	return New(Config{Source: source, Policy: Policy{Identity: identity}, Base: &rest.Config{QPS: 1e4, Burst: 1e4}, Clock: clock.RealClock{},
+		Changed: func(change Change) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.changes = append(s.changes, change)
+		}})
 }
 
 // startHub records the serial number of each certificate that connects.
 func (s *scene) startHub(hub *fakeapi.Server) {
-	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(s.ca.pem)
-	hub.HTTP().TLS = &tls.Config{
-		Certificates: []tls.Certificate{s.ca.pair("hub", time.Now().Add(-time.Hour), time.Now().Add(time.Hour))},
-		ClientAuth:   tls.RequireAndVerifyClientCert, ClientCAs: pool,
-		VerifyConnection: func(state tls.ConnectionState) error {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.seen = append(s.seen, state.PeerCertificates[0].SerialNumber.String())
-			return nil
-		},
+	config := s.ca.HubTLS()
+	config.VerifyConnection = func(state tls.ConnectionState) error {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.seen = append(s.seen, state.PeerCertificates[0].SerialNumber.String())
+		return nil
 	}
+	hub.HTTP().TLS = config
 	hub.HTTP().EnableHTTP2 = true
 	hub.HTTP().StartTLS()
 	s.t.Cleanup(hub.Close)
@@ -97,7 +112,14 @@ func (s *scene) serve(ctx context.Context, config *rest.Config) error {
 func (s *scene) run(serve Serve) (cancel func() error) {
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- s.manager.Run(ctx, serve) }()
+	go func() {
+		ended <- s.manager.Run(ctx, func(ctx context.Context, config *rest.Config) error {
+			s.mu.Lock()
+			s.connection = config.Transport.(*Connection)
+			s.mu.Unlock()
+			return serve(ctx, config)
+		})
+	}()
 	cancel = sync.OnceValue(func() error { stop(); return <-ended })
 	s.t.Cleanup(func() { _ = cancel() })
 	return cancel
@@ -105,11 +127,7 @@ func (s *scene) run(serve Serve) (cancel func() error) {
 
 func (s *scene) put(server string, cert, key []byte) {
 	s.managed.Put("secrets", &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "creds", Namespace: "copies"},
-		Data: map[string][]byte{"kubeconfig": []byte(kubeconfig(server, s.ca.pem)), "tls.crt": cert, "tls.key": key}})
-}
-
-func (s *scene) fresh() (cert, key []byte) {
-	return s.ca.issue(user, time.Now().Add(-time.Hour), time.Now().Add(time.Hour))
+		Data: map[string][]byte{"kubeconfig": []byte(s.ca.Kubeconfig(server)), "tls.crt": cert, "tls.key": key}})
 }
 
 func (s *scene) eventually(what string, condition func() bool) {
@@ -117,7 +135,7 @@ func (s *scene) eventually(what string, condition func() bool) {
 	deadline := time.Now().Add(10 * time.Second)
 	for !condition() {
 		if time.Now().After(deadline) {
-			s.t.Fatalf("%s: not within 10 s; ready: %v, problem: %v", what, s.manager.Ready(), s.manager.Problem())
+			s.t.Fatalf("%s: not within 10 s; ready: %v, status: %+v", what, s.manager.Ready(), s.manager.Status())
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
@@ -136,7 +154,7 @@ func TestManagerWaitsAndConnects(t *testing.T) {
 	s.managed.Put("secrets", &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "another", Namespace: "copies"}})
 	cancel := s.run(s.serve)
 	s.eventuallyNotReady(SecretMissing)
-	cert, key := s.fresh()
+	cert, key := s.ca.Fresh()
 	s.put(s.hub.HTTP().URL, nil, key)
 	s.eventuallyNotReady(CertificateMissing)
 	s.put(s.hub.HTTP().URL, cert, key)
@@ -148,12 +166,12 @@ func TestManagerWaitsAndConnects(t *testing.T) {
 
 func TestManagerRotates(t *testing.T) {
 	s := newScene(t)
-	cert, key := s.fresh()
+	cert, key := s.ca.Fresh()
 	s.put(s.hub.HTTP().URL, cert, key)
 	s.run(s.serve)
 	s.eventually("connected", func() bool { return s.connections() == 1 })
 
-	cert, key = s.fresh()
+	cert, key = s.ca.Fresh()
 	s.put(s.hub.HTTP().URL, cert, key)
 	s.eventually("connected anew", func() bool { return s.connections() == 2 })
 	s.mu.Lock()
@@ -162,13 +180,11 @@ func TestManagerRotates(t *testing.T) {
 	if first == second {
 		t.Error("the second connection has the first certificate")
 	}
-	_, wrongKey := s.fresh()
+	_, wrongKey := s.ca.Fresh()
 	s.put(s.hub.HTTP().URL, cert, wrongKey)
-	s.eventually("problem", func() bool { return s.manager.Problem() != nil })
+	s.eventually("problem", func() bool { return s.problem() == KeyMismatch })
 	s.managed.Remove("secrets", "copies", "creds")
-	s.eventually("secret missed", func() bool {
-		return s.manager.Problem() != nil && strings.Contains(s.manager.Problem().Error(), string(SecretMissing))
-	})
+	s.eventually("secret missed", func() bool { return s.problem() == SecretMissing })
 	if err := s.manager.Ready(); err != nil || s.connections() != 2 || s.started.Load() != 1 {
 		t.Errorf("the last good credentials are not in use: %v, %d connections, %d serves",
 			err, s.connections(), s.started.Load())
@@ -179,7 +195,7 @@ func TestManagerMovesToAnotherHub(t *testing.T) {
 	s := newScene(t)
 	other := fakeapi.New()
 	s.startHub(other)
-	cert, key := s.fresh()
+	cert, key := s.ca.Fresh()
 	s.put(s.hub.HTTP().URL, cert, key)
 	s.run(s.serve)
 	s.eventually("connected", func() bool { return s.connections() == 1 })
@@ -192,7 +208,7 @@ func TestManagerMovesToAnotherHub(t *testing.T) {
 
 func TestManagerReturnsTheErrorOfServe(t *testing.T) {
 	s := newScene(t)
-	cert, key := s.fresh()
+	cert, key := s.ca.Fresh()
 	s.put(s.hub.HTTP().URL, cert, key)
 	broken := errors.New("broken")
 	ended := make(chan error, 1)

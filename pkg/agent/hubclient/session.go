@@ -48,3 +48,12 @@ func (s *session) end() {
 	}
 	s.connection.close()
 }
+
+// trouble says why the hub does not answer; a session that was never started
+// has nothing to complain of.
+func (s *session) trouble() error {
+	if s == nil {
+		return nil
+	}
+	return s.connection.trouble()
+}

@@ -6,6 +6,7 @@ package metrics
 
 import (
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/component-base/version"
 	"k8s.io/utils/clock"
 
+	"open-cluster-management.io/helloworld-addon/pkg/agent/hubclient"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/mirror"
 )
 
@@ -32,6 +34,7 @@ type Metrics struct {
 	writes      *prometheus.CounterVec
 	latency     prometheus.Histogram
 	lastSuccess prometheus.Gauge
+	rotations   *prometheus.CounterVec
 	queue       *queueMetrics
 }
 
@@ -39,9 +42,8 @@ type Metrics struct {
 type Sources struct {
 	// Summary is that of the mirror, nil while there is none.
 	Summary func() *mirror.Summary
-	// CertificateExpiry is when the client certificate in use expires, the
-	// zero time while there is none.
-	CertificateExpiry func() time.Time
+	// Hub is how things are with the hub's credentials.
+	Hub func() hubclient.Status
 }
 
 // New registers all metrics.
@@ -56,9 +58,15 @@ func New(clock clock.PassiveClock, sources Sources) *Metrics {
 			Help: "Time from when a change on the hub was seen until its copy was written.", Buckets: syncBuckets}),
 		lastSuccess: prometheus.NewGauge(prometheus.GaugeOpts{Name: prefix + "last_success_timestamp_seconds",
 			Help: "When the agent last wrote a copy successfully, in seconds since 1970; 0 before the first time."}),
+		rotations: prometheus.NewCounterVec(prometheus.CounterOpts{Name: prefix + "hub_credentials_rotations_total",
+			Help: "New credentials for the hub, by result (connected: used on a new connection, rotated: used on the running one, refused: not usable)."},
+			[]string{"result"}),
 		queue: newQueueMetrics(),
 	}
-	m.Registry.MustRegister(buildInfo(), m.writes, m.latency, m.lastSuccess, m.queue, &states{sources: sources},
+	for _, change := range rotationResults {
+		m.rotations.WithLabelValues(string(change))
+	}
+	m.Registry.MustRegister(buildInfo(), m.writes, m.latency, m.lastSuccess, m.rotations, m.queue, &states{sources: sources},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -68,6 +76,16 @@ func (m *Metrics) Wrote(kind mirror.Kind, result mirror.Result) {
 	m.writes.WithLabelValues(label(kind), string(result)).Inc()
 	if result == mirror.Success {
 		m.lastSuccess.Set(float64(m.clock.Now().UnixNano()) / float64(time.Second))
+	}
+}
+
+// rotationResults are the changes that are counted.
+var rotationResults = []hubclient.Change{hubclient.Connected, hubclient.Rotated, hubclient.Refused}
+
+// HubCredentials counts new credentials.
+func (m *Metrics) HubCredentials(change hubclient.Change) {
+	if slices.Contains(rotationResults, change) {
+		m.rotations.WithLabelValues(string(change)).Inc()
 	}
 }
 

@@ -13,7 +13,11 @@ var (
 		"ConfigMaps on the hub that are to be copied, by state (synced, pending, conflict), and names that cannot be written or removed (failed).",
 		[]string{"state"}, nil)
 	certificateExpiry = prometheus.NewDesc(prefix+"hub_certificate_expiration_timestamp_seconds",
-		"When the client certificate for the hub expires, in seconds since 1970.", nil, nil)
+		"When the client certificate, or token, in use for the hub expires, in seconds since 1970.", nil, nil)
+	lastRotation = prometheus.NewDesc(prefix+"hub_credentials_last_rotation_timestamp_seconds",
+		"When the credentials in use for the hub came into use, in seconds since 1970.", nil, nil)
+	problem = prometheus.NewDesc(prefix+"hub_credentials_problem",
+		"1 for the reason why the present credentials for the hub cannot be used; none where they can.", []string{"reason"}, nil)
 )
 
 // states collects what is asked for when the metrics are read.
@@ -25,12 +29,21 @@ type states struct {
 func (s *states) Describe(descriptions chan<- *prometheus.Desc) {
 	descriptions <- configMaps
 	descriptions <- certificateExpiry
+	descriptions <- lastRotation
+	descriptions <- problem
 }
 
 // Collect implements prometheus.Collector.
 func (s *states) Collect(metrics chan<- prometheus.Metric) {
-	if expiry := s.sources.CertificateExpiry(); !expiry.IsZero() {
-		metrics <- prometheus.MustNewConstMetric(certificateExpiry, prometheus.GaugeValue, float64(expiry.Unix()))
+	hub := s.sources.Hub()
+	if !hub.NotAfter.IsZero() {
+		metrics <- prometheus.MustNewConstMetric(certificateExpiry, prometheus.GaugeValue, float64(hub.NotAfter.Unix()))
+	}
+	if !hub.Since.IsZero() {
+		metrics <- prometheus.MustNewConstMetric(lastRotation, prometheus.GaugeValue, float64(hub.Since.Unix()))
+	}
+	if hub.Problem != nil {
+		metrics <- prometheus.MustNewConstMetric(problem, prometheus.GaugeValue, 1, string(hub.Problem.Reason))
 	}
 	summary := s.sources.Summary()
 	if summary == nil {

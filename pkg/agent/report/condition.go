@@ -52,10 +52,20 @@ type State struct {
 	// Conflicts and Failed are names. FailedReason explains the first failure.
 	Conflicts, Failed []string
 	FailedReason      string
+	// Warning is something else that needs a person; empty: nothing does.
+	Warning string
 }
 
 // Condition is the condition for a state, without the time.
 func Condition(state State) metav1.Condition {
+	c := conditionOf(state)
+	if state.Warning != "" && !state.Uninstalling {
+		c.Message = shorten(c.Message+"; "+state.Warning, maxMessage)
+	}
+	return c
+}
+
+func conditionOf(state State) metav1.Condition {
 	switch {
 	case state.Uninstalling:
 		return UninstallCondition(

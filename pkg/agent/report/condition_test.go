@@ -81,3 +81,20 @@ func TestCompare(t *testing.T) {
 		})
 	}
 }
+
+// TestWarning: what needs a person is said beside what is so, and not while the
+// hook has the message.
+func TestWarning(t *testing.T) {
+	state := State{Listed: true, Wanted: 1, Synced: 1, Warning: "secret s cannot be used"}
+	if got := Condition(state).Message; got != "1 of 1 ConfigMaps synced; secret s cannot be used" {
+		t.Errorf("got %q", got)
+	}
+	state.Warning = strings.Repeat("x", 2*maxMessage)
+	if got := len(Condition(state).Message); got > maxMessage {
+		t.Errorf("a message of %d bytes", got)
+	}
+	state.Uninstalling = true
+	if got := Condition(state).Message; strings.Contains(got, "x") && strings.Contains(got, "; ") {
+		t.Errorf("got %q", got)
+	}
+}

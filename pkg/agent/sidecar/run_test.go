@@ -30,7 +30,7 @@ func TestWaitsForTheSecret(t *testing.T) {
 	if s.hub.Get("leases", "cluster1", "mine") != nil {
 		t.Error("there is a lease")
 	}
-	if events := s.managed.List("events"); len(events) != 1 || events[0].(*corev1.Event).Count != 1 {
+	if events := s.managed.List("events", "addons"); len(events) != 1 || events[0].(*corev1.Event).Count != 1 {
 		t.Errorf("%d events, or one that is repeated, for one cause", len(events))
 	}
 	s.put(s.data())

@@ -165,7 +165,7 @@ func (s *scene) stops(reason Reason) {
 }
 
 func (s *scene) hasEvent(reason string) bool {
-	return slices.ContainsFunc(s.managed.List("events"), func(object fakeapi.Object) bool {
+	return slices.ContainsFunc(s.managed.List("events", "addons"), func(object fakeapi.Object) bool {
 		event, ok := object.(*corev1.Event)
 		return ok && event.Reason == reason && event.InvolvedObject.Name == "pod-1" && event.InvolvedObject.Kind == "Pod"
 	})

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	utilwait "k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/clock"
 )
 
@@ -13,6 +14,8 @@ import (
 const (
 	brakeBase = 800 * time.Millisecond
 	brakeMax  = 30 * time.Second
+	// brakeJitter makes a wait up to twice as long.
+	brakeJitter = 1.0
 )
 
 // brake slows an informer down to which an API server answers "expired" again
@@ -33,7 +36,8 @@ func (b *brake) hold(running context.Context, err error) {
 	if wait == 0 {
 		return
 	}
-	timer := b.clock.NewTimer(wait)
+	// Agents that met the same API server do not come back all at once.
+	timer := b.clock.NewTimer(utilwait.Jitter(wait, brakeJitter))
 	defer timer.Stop()
 	select {
 	case <-running.Done():

@@ -122,6 +122,8 @@ func agentArgs(values Values) []string {
 		argument(manifests.FlagNamespace, values.InstallNamespace),
 		argument(manifests.FlagHubKubeconfigSecret, manifests.HubKubeconfigSecret),
 		argument(manifests.FlagHealthBindAddress, manifests.DefaultHealthBindAddress),
+		argument(manifests.FlagPodName, "$(POD_NAME)"),
+		argument(manifests.FlagPodUID, "$(POD_UID)"),
 	}
 	args = append(args, hostedArgs(values)...)
 	if values.LogVerbosity != "" {

@@ -48,15 +48,6 @@ var reportedKinds = []reported{
 	{status.KindManagedCluster, managedClustersTable},
 }
 
-// aggregatedKind returns the entry of a kind and whether there is one.
-func aggregatedKind(kind status.Kind) (aggregated, bool) {
-	i := slices.IndexFunc(aggregatedKinds, func(a aggregated) bool { return a.kind == kind })
-	if i < 0 {
-		return aggregated{}, false
-	}
-	return aggregatedKinds[i], true
-}
-
 // reportedTable returns the table of a kind, empty where a leaf hub does not report it.
 func reportedTable(kind status.Kind) string {
 	i := slices.IndexFunc(reportedKinds, func(r reported) bool { return r.kind == kind })

@@ -169,18 +169,24 @@ func (r *reading) payloads(ctx context.Context, kind aggregated, sql string, ids
 
 // Heartbeats implements status.HeartbeatReader.
 func (s *Store) Heartbeats(ctx context.Context) (status.Heartbeats, error) {
-	var all status.Heartbeats
-	err := s.read(ctx, func(ctx context.Context, tx pgx.Tx) (err error) {
-		all, err = heartbeats(ctx, tx)
-		return err
-	})
-	return all, s.wrap(err, "read the leaf hubs' heartbeats")
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	all, err := heartbeats(ctx, s.pool)
+	if err != nil {
+		return status.Heartbeats{}, s.wrap(err, "read the leaf hubs' heartbeats")
+	}
+	return all, nil
+}
+
+// querier is a transaction, or the pool for a statement that needs none.
+type querier interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }
 
 // heartbeats takes the clock in the same time zone as the column's default does, which has none.
-func heartbeats(ctx context.Context, tx pgx.Tx) (status.Heartbeats, error) {
+func heartbeats(ctx context.Context, in querier) (status.Heartbeats, error) {
 	all := status.Heartbeats{Last: map[string]time.Time{}}
-	rows, err := tx.Query(ctx, `SELECT clock_timestamp()::timestamp, h.leaf_hub_name, h.last_timestamp
+	rows, err := in.Query(ctx, `SELECT clock_timestamp()::timestamp, h.leaf_hub_name, h.last_timestamp
 FROM (SELECT) one LEFT JOIN status.leaf_hub_heartbeats h ON isfinite(h.last_timestamp)`)
 	if err != nil {
 		return all, err

@@ -11,42 +11,40 @@ import (
 
 // Scan implements status.Reader.
 func (s *Store) Scan(ctx context.Context, after status.Key, limit int) ([]status.Key, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
 	var keys []status.Key
-	err := s.read(ctx, func(ctx context.Context, tx pgx.Tx) error {
-		keys = nil
-		begun := after.Kind == ""
-		for _, kind := range aggregatedKinds {
-			id := ""
-			if kind.kind == after.Kind {
-				begun, id = true, after.ID
-			}
-			if !begun || len(keys) == limit {
-				continue
-			}
-			ids, err := s.scanKind(ctx, tx, kind, id, limit-len(keys))
-			if err != nil {
-				return err
-			}
-			for _, id := range ids {
-				keys = append(keys, status.Key{Kind: kind.kind, ID: id})
-			}
+	begun := after.Kind == ""
+	for _, kind := range aggregatedKinds {
+		id := ""
+		if kind.kind == after.Kind {
+			begun, id = true, after.ID
 		}
-		return nil
-	})
-	return keys, s.wrap(err, "read which objects there are")
+		if !begun || len(keys) == limit {
+			continue
+		}
+		ids, err := s.scanKind(ctx, kind, id, limit-len(keys))
+		if err != nil {
+			return nil, s.wrap(err, "read which objects there are")
+		}
+		for _, id := range ids {
+			keys = append(keys, status.Key{Kind: kind.kind, ID: id})
+		}
+	}
+	return keys, nil
 }
 
 // zeroID is before every other id.
 const zeroID = "00000000-0000-0000-0000-000000000000"
 
-func (s *Store) scanKind(ctx context.Context, tx pgx.Tx, kind aggregated, after string, limit int) ([]string, error) {
+func (s *Store) scanKind(ctx context.Context, kind aggregated, after string, limit int) ([]string, error) {
 	if kind.spec == "" {
-		return texts(tx.Query(ctx, subjectsQuery(kind.rows), after, limit))
+		return texts(s.pool.Query(ctx, subjectsQuery(kind.rows), after, limit))
 	}
 	if after == "" {
 		after = zeroID
 	}
-	return texts(tx.Query(ctx, `SELECT id::text FROM spec.`+kind.spec+`
+	return texts(s.pool.Query(ctx, `SELECT id::text FROM spec.`+kind.spec+`
 WHERE id > $1::uuid AND NOT deleted AND $2 IN ('', payload -> 'metadata' ->> 'namespace')
 ORDER BY id LIMIT $3`, after, s.namespace, limit))
 }
@@ -85,7 +83,10 @@ func (s *Store) KeysOfHub(ctx context.Context, leafHub string) ([]status.Key, er
 		}
 		return nil
 	})
-	return keys, s.wrap(err, "read which objects leaf hub %q has rows of", leafHub)
+	if err != nil {
+		return nil, s.wrap(err, "read which objects leaf hub %q has rows of", leafHub)
+	}
+	return keys, nil
 }
 
 // ofHub selects the ids of the objects that leaf hub $1 has rows of.

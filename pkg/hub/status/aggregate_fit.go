@@ -6,10 +6,17 @@ import (
 	"slices"
 )
 
-// fit returns which of the entries fit into the budget, in their order. When not
-// all do, the most urgent ones stay: the entries of rank 0 first, then those of
-// rank 1, and so on; among entries of one rank those that come first. size is
-// an entry's share of the JSON, in bytes.
+// summaryBudget is how many bytes of JSON a list has that cannot be whole anyway.
+// It has room for about 2,600 clusters, more than anybody reads, and a write
+// costs the API server 0.15 s of CPU instead of the second that a list of 1 MiB
+// costs, for every cluster that changes.
+const summaryBudget = 256 << 10
+
+// fit returns which of the entries are listed, in their order: all of them if
+// they fit into the budget. If not, as many as fit into the summary's budget, the
+// most urgent first: the entries of rank 0, then those of rank 1, and so on;
+// among entries of one rank those that come first. size is an entry's share of
+// the JSON, in bytes.
 //
 // This is the rule for every status that would outgrow an object: numbers and
 // overall states are always of all rows, and only the list is shortened.
@@ -21,6 +28,7 @@ func fit[T any](entries []T, budget int, rank func(T) int, size func(T) int) []T
 	if total <= budget {
 		return entries
 	}
+	budget = min(budget, summaryBudget)
 	order := make([]int, len(entries))
 	for i := range order {
 		order[i] = i

@@ -179,17 +179,17 @@ func (s *Server) Get(resource, namespace, name string) Object {
 	return nil
 }
 
-// List returns the objects of a resource in all namespaces.
-func (s *Server) List(resource string) []Object {
+// List returns the objects of a namespace, in no order.
+func (s *Server) List(resource, namespace string) []Object {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var list []Object
+	var objects []Object
 	for k, object := range s.objects {
-		if k.resource == resource {
-			list = append(list, object.DeepCopyObject().(Object))
+		if k.resource == resource && k.namespace == namespace {
+			objects = append(objects, object.DeepCopyObject().(Object))
 		}
 	}
-	return list
+	return objects
 }
 
 // Selectors returns what was listed and watched so far, each as the resource

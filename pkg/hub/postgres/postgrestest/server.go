@@ -140,9 +140,9 @@ func (s *Server) Resume(ctx context.Context) error {
 			}
 		}
 		select {
-		case <-s.exited:
+		case ended := <-s.exited:
 			s.process = nil
-			last = errors.New(s.logTail())
+			last = fmt.Errorf("it ended: %w\n%s", ended, s.logTail())
 			return false, nil
 		default:
 			last = s.Ping(ctx)
@@ -213,8 +213,9 @@ func (s *Server) Ping(ctx context.Context) error {
 	return conn.Close(ctx)
 }
 
-// Kill ends a server of one's own as a crash does. Resume starts it again.
-func (s *Server) Kill() error { return s.end(syscall.SIGKILL) }
+// Kill ends a server of one's own and all its sessions at once, as a crash does: nothing is written any more, and Resume
+// starts it with a recovery. (The signal that cannot be caught would leave sessions that answer for a moment.)
+func (s *Server) Kill() error { return s.end(syscall.SIGQUIT) }
 
 // Stop ends a server of one's own and removes its directory; one that was there before it leaves alone.
 func (s *Server) Stop() error {
@@ -231,8 +232,12 @@ func (s *Server) end(signal syscall.Signal) error {
 	if err := s.process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("end PostgreSQL: %w", err)
 	}
-	<-s.exited
+	ended := <-s.exited
 	s.process = nil
+	var status *exec.ExitError
+	if ended != nil && !errors.As(ended, &status) {
+		return fmt.Errorf("end PostgreSQL: %w", ended)
+	}
 	return nil
 }
 

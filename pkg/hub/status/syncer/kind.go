@@ -22,8 +22,9 @@ import (
 )
 
 const (
-	// crdRetry is how often to look for a kind that the global hub does not serve.
-	crdRetry = 15 * time.Second
+	// crdRetry is how often to look for a kind that the global hub does not
+	// serve, watchRetry how soon to try again when it did not answer.
+	crdRetry, watchRetry = 15 * time.Second, time.Second
 	// A key that cannot be written is tried again after the first, then after
 	// twice that, up to the last.
 	firstRetry, lastRetry = 100 * time.Millisecond, 30 * time.Second
@@ -145,8 +146,12 @@ func (k *kindSyncer) watch(ctx context.Context, kind watched) bool {
 				logger.Error(err, "Watch failed; it is tried again", "gvk", kind.gvk.String())
 			}
 		}
+		retry := watchRetry
+		if meta.IsNoMatchError(err) {
+			retry = crdRetry
+		}
 		select {
-		case <-k.clock.After(crdRetry):
+		case <-k.clock.After(retry):
 		case <-ctx.Done():
 			return false
 		}

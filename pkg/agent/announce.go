@@ -1,0 +1,116 @@
+package agent
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"open-cluster-management.io/helloworld-addon/pkg/agent/hubclient"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/report"
+)
+
+const (
+	// announcePeriod is how often the state is looked at without a sign that
+	// it has changed: of a hub that stops to answer there is none.
+	announcePeriod = 10 * time.Second
+	// repeatPeriod is how often a bad state is told again. API servers forget
+	// events after an hour.
+	repeatPeriod = 30 * time.Minute
+)
+
+// announcer tells by events how the agent stands with its hub.
+type announcer struct {
+	state func() hubclient.State
+	clock clock.WithTicker
+	// write writes an event; nil where there is no pod to write it on.
+	write   func(warning bool, reason, message string)
+	changed chan struct{}
+
+	last hubclient.State
+	told time.Time
+}
+
+func newAnnouncer(state func() hubclient.State, clock clock.WithTicker, write func(warning bool, reason, message string)) *announcer {
+	return &announcer{state: state, clock: clock, write: write, changed: make(chan struct{}, 1)}
+}
+
+// notify says that the state may be another one. It does not block.
+func (a *announcer) notify() {
+	select {
+	case a.changed <- struct{}{}:
+	default:
+	}
+}
+
+// run tells until ctx ends.
+func (a *announcer) run(ctx context.Context) {
+	ticker := a.clock.NewTicker(announcePeriod)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-a.changed:
+		case <-ticker.C():
+		}
+		a.step(klog.FromContext(ctx))
+	}
+}
+
+// step tells of the state when it is another one than before, and again when it
+// has been bad for long.
+func (a *announcer) step(logger klog.Logger) {
+	state, now := a.state(), a.clock.Now()
+	if state == (hubclient.State{}) {
+		return
+	}
+	if state.Same(a.last) && (!state.Bad || now.Sub(a.told) < repeatPeriod) {
+		return
+	}
+	a.last, a.told = state, now
+	// Of the credentials the log tells when they change.
+	if state.OfHub() {
+		logger.Info("The connection to the hub has changed its state", "reason", state.Reason, "detail", state.Message)
+	}
+	if a.write != nil {
+		a.write(state.Bad, string(state.Reason), state.Message)
+	}
+}
+
+// announce tells by the log, and by events on the agent's own pod, where it is
+// known.
+func (a *agent) announce(ctx context.Context) {
+	if a.options.PodName != "" {
+		events := report.NewPodEvents(ctx, a.home.Events(a.options.Namespace),
+			report.Pod{Namespace: a.options.Namespace, Name: a.options.PodName, UID: a.options.PodUID})
+		defer events.Close()
+		a.announcer.write = events.Write
+	}
+	a.announcer.run(ctx)
+}
+
+// hubState is how the agent stands with its hub.
+func (a *agent) hubState() hubclient.State {
+	trouble, answered := a.hub.Trouble(), false
+	if s := a.session.Load(); s != nil {
+		answered = s.addOn.Synced()
+		if trouble == nil {
+			trouble = s.addOn.Unreadable()
+		}
+	}
+	return hubclient.StateOf(a.hub.Status(), answered, trouble, a.clock.Now())
+}
+
+// hubChanged is told what became of the hub's credentials.
+func (a *agent) hubChanged(change hubclient.Change) {
+	// To wait for the first ones is no failure.
+	if change != hubclient.Refused || a.hub.Status().Connected() {
+		a.metrics.HubCredentials(change)
+	}
+	a.announcer.notify()
+	if s := a.session.Load(); s != nil {
+		s.reporter.Notify()
+	}
+}

@@ -1,0 +1,243 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/textlogger"
+
+	"open-cluster-management.io/helloworld-addon/pkg/agent/internal/fakeapi"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/internal/fakepki"
+)
+
+// logs are those of one agent.
+type logs struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logs) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logs) contain(text string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Contains(l.text.String(), text)
+}
+
+// site is a hub that asks for client certificates, a managed cluster, and an
+// agent that takes its credentials from the secret.
+type site struct {
+	*pair
+	ca   *fakepki.Authority
+	logs logs
+}
+
+var addresses atomic.Int32
+
+// ownAddress returns one that no other test, and no client, is given: these
+// tests run beside each other.
+func ownAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", fmt.Sprintf("127.77.0.%d:0", addresses.Add(1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+func newSite(t *testing.T) *site {
+	t.Helper()
+	hub := fakeapi.New()
+	s := &site{pair: &pair{t: t, hub: hub, managed: newAPI(t), health: ownAddress(t), metrics: ownAddress(t)}, ca: fakepki.New(t)}
+	hub.HTTP().TLS = s.ca.HubTLS()
+	hub.HTTP().EnableHTTP2 = true
+	hub.HTTP().StartTLS()
+	t.Cleanup(hub.Close)
+	hub.Put("managedclusteraddons", enabled())
+	s.source("a")
+	return s
+}
+
+func (s *site) start() {
+	s.t.Helper()
+	command := NewCommand()
+	command.SetArgs([]string{"--cluster-name=cluster1", "--namespace=default", "--pod-name=agent-x", "--pod-uid=4711",
+		"--kubeconfig=" + kubeconfigFile(s.t, s.managed.Config().Host),
+		"--health-bind-address=" + s.health, "--metrics-bind-address=" + s.metrics})
+	ctx, stop := context.WithCancel(context.Background())
+	ctx = klog.NewContext(ctx, textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&s.logs))))
+	ended := make(chan error, 1)
+	go func() { ended <- command.ExecuteContext(ctx) }()
+	s.t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			s.t.Errorf("run: %v", err)
+		}
+	})
+}
+
+// good are credentials as OCM's registration agent writes them.
+func (s *site) good() map[string][]byte {
+	data := map[string][]byte{"kubeconfig": []byte(s.ca.Kubeconfig(s.hub.HTTP().URL)), "cluster-name": []byte("cluster1")}
+	data["tls.crt"], data["tls.key"] = s.ca.Fresh()
+	return data
+}
+
+func (s *site) put(data map[string][]byte) {
+	s.managed.Put("secrets", &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: "helloworld-hub-kubeconfig", Namespace: "default"}, Data: data})
+}
+
+// event says whether there is one on the agent's pod with this reason.
+func (s *site) event(kind, reason string) bool {
+	for _, object := range s.managed.List("events", "default") {
+		event, ok := object.(*corev1.Event)
+		if ok && event.Type == kind && event.Reason == reason && event.InvolvedObject.Kind == "Pod" &&
+			event.InvolvedObject.Name == "agent-x" && event.InvolvedObject.UID == "4711" {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *site) metric(line string) bool {
+	_, body := get("http://" + s.metrics + "/metrics")
+	return strings.Contains(body, line+"\n")
+}
+
+// badConfigurations are one for each reason that a user may meet.
+var badConfigurations = []struct {
+	reason string
+	spoil  func(s *site, data map[string][]byte)
+}{
+	{"KubeconfigMissing", func(_ *site, data map[string][]byte) { delete(data, "kubeconfig") }},
+	{"KubeconfigInvalid", func(_ *site, data map[string][]byte) { data["kubeconfig"] = data["kubeconfig"][:80] }},
+	{"KeyMissing", func(_ *site, data map[string][]byte) { delete(data, "tls.key") }},
+	{"CertificateMissing", func(_ *site, data map[string][]byte) { delete(data, "tls.crt") }},
+	{"KeyMismatch", func(s *site, data map[string][]byte) { _, data["tls.key"] = s.ca.Fresh() }},
+	{"CertificateForOther", func(s *site, data map[string][]byte) {
+		s.issue(data, strings.Replace(fakepki.User, "cluster1", "cluster2", 1), -time.Hour, time.Hour)
+	}},
+	{"CertificateExpired", func(s *site, data map[string][]byte) { s.issue(data, fakepki.User, -2*time.Hour, -time.Hour) }},
+	{"CertificateTooEarly", func(s *site, data map[string][]byte) { s.issue(data, fakepki.User, time.Hour, 2*time.Hour) }},
+	{"ServerInvalid", func(_ *site, data map[string][]byte) { replace(data, "https://", "http://") }},
+	{"ProxyInvalid", func(_ *site, data map[string][]byte) { replace(data, "cluster: {", "cluster: {proxy-url: 'x:1', ") }},
+	{"CAInvalid", func(_ *site, data map[string][]byte) {
+		replace(data, "certificate-authority-data: ", "certificate-authority-data: eHl6 }\n#")
+	}},
+}
+
+func (s *site) issue(data map[string][]byte, user string, from, to time.Duration) {
+	data["tls.crt"], data["tls.key"] = s.ca.Issue(user, time.Now().Add(from), time.Now().Add(to))
+}
+
+func replace(data map[string][]byte, old, now string) {
+	data["kubeconfig"] = bytes.Replace(data["kubeconfig"], []byte(old), []byte(now), 1)
+}
+
+// TestBadConfigurations: each is told by its own reason where a user looks, and
+// ends nothing: not the agent that waits for credentials, and not one that has
+// good ones in use.
+func TestBadConfigurations(t *testing.T) {
+	for _, test := range badConfigurations {
+		t.Run(test.reason, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t)
+			bad := s.good()
+			test.spoil(s, bad)
+			s.put(bad)
+			s.start()
+			s.saysWhatItWaitsFor(test.reason)
+			s.put(s.good())
+			eventually(t, "copied", func() bool { return s.copied("a") })
+			eventually(t, "connected event", func() bool { return s.event("Normal", "HubConnected") })
+			s.put(bad)
+			s.goesOn(test.reason)
+			// A message alone is reported every 5 s at most: one case of them
+			// all shows that it gets there.
+			if test.reason == "KeyMismatch" {
+				s.tellsTheHub(test.reason)
+			}
+		})
+	}
+}
+
+func (s *site) saysWhatItWaitsFor(reason string) {
+	s.t.Helper()
+	want := fmt.Sprintf("[-] hub-credentials: secret default/helloworld-hub-kubeconfig: %s: ", reason)
+	eventually(s.t, "not ready because of "+reason, func() bool {
+		code, body := get("http://" + s.health + "/readyz")
+		return code == http.StatusServiceUnavailable && strings.Contains(body, want)
+	})
+	eventually(s.t, "event "+reason, func() bool { return s.event("Warning", reason) })
+	if !s.logs.contain(fmt.Sprintf("reason=%q", reason)) && !s.logs.contain("reason="+reason) {
+		s.t.Errorf("the log does not say %s:\n%s", reason, s.logs.text.String())
+	}
+	if !s.metric(fmt.Sprintf(`helloworld_agent_hub_credentials_problem{reason=%q} 1`, reason)) {
+		s.t.Error("no metric names the reason")
+	}
+	if s.copied("a") || s.managed.Get("leases", "default", "helloworld") != nil {
+		s.t.Error("works without credentials")
+	}
+}
+
+func (s *site) goesOn(reason string) {
+	s.t.Helper()
+	eventually(s.t, "ready, and says "+reason, func() bool {
+		code, body := get("http://" + s.health + "/readyz")
+		return code == http.StatusOK && strings.Contains(body, "[+] hub-credentials: ok: ") && strings.Contains(body, ": "+reason+": ")
+	})
+	s.source("late")
+	eventually(s.t, "copied with the last good credentials", func() bool { return s.copied("late") })
+	for _, line := range []string{
+		`helloworld_agent_hub_credentials_rotations_total{result="connected"} 1`,
+		`helloworld_agent_hub_credentials_rotations_total{result="refused"} 1`,
+		`helloworld_agent_hub_credentials_rotations_total{result="rotated"} 0`,
+	} {
+		if !s.metric(line) {
+			s.t.Errorf("metrics have no %s", line)
+		}
+	}
+}
+
+func (s *site) tellsTheHub(reason string) {
+	s.t.Helper()
+	eventually(s.t, "the condition says "+reason, func() bool {
+		return strings.HasPrefix(s.condition(), "True/Synced: 2 of 2 ConfigMaps synced; ") &&
+			strings.Contains(s.condition(), ": "+reason+": ")
+	})
+}
+
+// TestConnectsWhenTheSecretArrives: within 2 s, says the README.
+func TestConnectsWhenTheSecretArrives(t *testing.T) {
+	s := newSite(t)
+	s.start()
+	s.saysWhatItWaitsFor("SecretMissing")
+	start := time.Now()
+	s.put(s.good())
+	eventually(t, "copied", func() bool { return s.copied("a") })
+	if took := time.Since(start); took > 2*time.Second {
+		t.Errorf("copied %s after the secret", took)
+	} else {
+		t.Logf("copied %s after the secret", took)
+	}
+	if !s.metric(`helloworld_agent_hub_credentials_rotations_total{result="refused"} 0`) {
+		t.Error("to wait for the secret is counted as refused credentials")
+	}
+}

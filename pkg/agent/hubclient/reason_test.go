@@ -1,0 +1,32 @@
+package hubclient
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestEveryReasonIsDocumented: who meets one finds out what to do.
+func TestEveryReasonIsDocumented(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/hub-credentials.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, file := range []string{"reason.go", "state.go"} {
+		source, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, match := range regexp.MustCompile(`Reason = "(\w+)"`).FindAllStringSubmatch(string(source), -1) {
+			found++
+			if !strings.Contains(string(page), "`"+match[1]+"`") {
+				t.Errorf("the page does not say what %s means", match[1])
+			}
+		}
+	}
+	if found < 20 {
+		t.Errorf("found %d reasons only", found)
+	}
+}

@@ -1,0 +1,67 @@
+package hubclient
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"k8s.io/utils/clock"
+)
+
+// directory is where files are, as a person or kubelet puts them.
+type directory struct {
+	t    *testing.T
+	path string
+}
+
+func (d directory) write(name string, content []byte) {
+	d.t.Helper()
+	if err := os.WriteFile(filepath.Join(d.path, name), content, 0o600); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// TestFilesAreReadAgain: the kubeconfig and the files that it names, through
+// every half-written state, without a restart.
+func TestFilesAreReadAgain(t *testing.T) {
+	s, dir := newScene(t), directory{t, t.TempDir()}
+	s.manager = s.newManager(NewFileSource(filepath.Join(dir.path, "kubeconfig"), clock.RealClock{}))
+	s.run(s.serve)
+	s.eventuallyNotReady(KubeconfigMissing)
+	dir.write("kubeconfig", []byte(s.ca.Kubeconfig(s.hub.HTTP().URL)))
+	s.eventuallyNotReady(KeyMissing)
+	cert, key := s.ca.Fresh()
+	dir.write("tls.key", key)
+	s.eventuallyNotReady(CertificateMissing)
+	dir.write("tls.crt", cert)
+	s.eventually("connected", func() bool { return s.manager.Ready() == nil && s.connections() == 1 })
+
+	cert, key = s.ca.Fresh()
+	dir.write("tls.key", key)
+	s.eventually("half-way", func() bool { return s.problem() == KeyMismatch })
+	if err := s.manager.Ready(); err != nil {
+		t.Errorf("the last good credentials are not in use: %v", err)
+	}
+	dir.write("tls.crt", cert)
+	s.eventually("renewed", func() bool { return s.problem() == "" && s.connections() == 2 })
+	if s.started.Load() != 1 {
+		t.Errorf("%d connections, want the first one", s.started.Load())
+	}
+	dir.write("kubeconfig", []byte("{"))
+	s.eventually("spoiled", func() bool { return s.problem() == KubeconfigInvalid })
+	dir.write("kubeconfig", []byte(s.ca.Kubeconfig(s.hub.HTTP().URL)))
+	s.eventually("mended", func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.changes[len(s.changes)-1] == Recovered
+	})
+}
+
+func TestFileThatCannotBeRead(t *testing.T) {
+	directory := t.TempDir()
+	_, err := NewFileSource(directory, clock.RealClock{}).Read()
+	bad, ok := err.(*BadCredentials) //nolint:errorlint // It is documented to be one.
+	if !ok || bad.Reason != SourceUnreadable {
+		t.Errorf("a directory: %v", err)
+	}
+}

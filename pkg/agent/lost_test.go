@@ -1,0 +1,186 @@
+package agent
+
+import (
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// network is what lies between an agent and its hub.
+type network struct {
+	t        *testing.T
+	listener net.Listener
+	to       string
+
+	mu    sync.Mutex
+	down  bool
+	hangs bool
+	tries int
+	open  []net.Conn
+}
+
+func newNetwork(t *testing.T, to string) *network {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &network{t: t, listener: listener, to: to}
+	var group sync.WaitGroup
+	group.Go(func() { n.accept(&group) })
+	t.Cleanup(func() {
+		_ = listener.Close()
+		n.set(true, false)
+		group.Wait()
+	})
+	return n
+}
+
+func (n *network) accept(group *sync.WaitGroup) {
+	for {
+		client, err := n.listener.Accept()
+		if err != nil {
+			return
+		}
+		n.mu.Lock()
+		n.tries++
+		n.open = append(n.open, client)
+		down, hangs := n.down, n.hangs
+		n.mu.Unlock()
+		switch {
+		case down:
+			_ = client.Close()
+		case hangs:
+			// Nobody ever answers.
+		default:
+			group.Go(func() { n.carry(client) })
+		}
+	}
+}
+
+func (n *network) carry(client net.Conn) {
+	hub, err := net.Dial("tcp", n.to)
+	if err != nil {
+		_ = client.Close()
+		return
+	}
+	n.mu.Lock()
+	n.open = append(n.open, hub)
+	n.mu.Unlock()
+	var group sync.WaitGroup
+	for _, way := range [][2]net.Conn{{client, hub}, {hub, client}} {
+		group.Go(func() {
+			_, _ = io.Copy(way[0], way[1])
+			_ = way[0].Close()
+		})
+	}
+	group.Wait()
+}
+
+// set cuts every connection, and says what becomes of the next ones.
+func (n *network) set(down, hangs bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.down, n.hangs, n.tries = down, hangs, 0
+	for _, c := range n.open {
+		_ = c.Close()
+	}
+	n.open = nil
+}
+
+func (n *network) tried() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.tries
+}
+
+// away starts an agent that has copied a, b and c over this network.
+func away(t *testing.T) (*site, *network) {
+	t.Helper()
+	s := newSite(t)
+	s.source("b")
+	s.source("c")
+	n := newNetwork(t, s.hub.HTTP().Listener.Addr().String())
+	data := s.good()
+	data["kubeconfig"] = []byte(s.ca.Kubeconfig("https://" + n.listener.Addr().String()))
+	s.put(data)
+	s.start()
+	s.reports("True/Synced: 3 of 3 ConfigMaps synced")
+	return s, n
+}
+
+// TestLostConnection: the copies stay as they are, the agent says so and does
+// not storm, and what has changed arrives when the hub is back.
+func TestLostConnection(t *testing.T) {
+	t.Parallel()
+	s, n := away(t)
+	n.set(true, false)
+	start := time.Now()
+	s.source("new")
+	s.hub.Put("configmaps", &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "b", Namespace: "cluster1"},
+		Data: map[string]string{"k": "changed"}})
+	s.hub.Remove("configmaps", "cluster1", "c")
+	s.saysThatTheHubIsAway()
+	for _, name := range []string{"a", "b", "c"} {
+		if !s.copied(name) {
+			t.Errorf("copy %s is gone", name)
+		}
+	}
+	if tried, lasted := n.tried(), time.Since(start); tried > 40 {
+		t.Errorf("%d connections in %s", tried, lasted)
+	} else {
+		t.Logf("%d connections in %s", tried, lasted)
+	}
+	n.set(false, false)
+	back := time.Now()
+	deadline := back.Add(90 * time.Second)
+	for !s.caughtUp() {
+		if time.Now().After(deadline) {
+			t.Fatal("not caught up within 90 s, which the back-off never takes")
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	t.Logf("caught up %s after the hub was back", time.Since(back))
+	eventually(t, "connected again", func() bool { _, body := get("http://" + s.health + "/readyz"); return !strings.Contains(body, "[-]") })
+}
+
+func (s *site) caughtUp() bool {
+	b, ok := s.managed.Get("configmaps", "default", "b").(*corev1.ConfigMap)
+	return s.copied("new") && !s.copied("c") && ok && b.Data["k"] == "changed"
+}
+
+// saysThatTheHubIsAway: in /readyz at once, and in an event.
+func (s *site) saysThatTheHubIsAway() {
+	s.t.Helper()
+	eventually(s.t, "not ready", func() bool {
+		_, body := get("http://" + s.health + "/readyz")
+		return strings.Contains(body, "[-] hub: ")
+	})
+	eventually(s.t, "event HubUnreachable", func() bool { return s.event("Warning", "HubUnreachable") })
+}
+
+// TestHungHub: one that accepts connections and never answers is no hub either.
+func TestHungHub(t *testing.T) {
+	t.Parallel()
+	s, n := away(t)
+	n.set(false, true)
+	s.source("new")
+	deadline := time.Now().Add(2 * time.Minute)
+	for !s.event("Warning", "HubUnreachable") {
+		if time.Now().After(deadline) {
+			t.Fatal("does not say within 2 minutes that the hub does not answer")
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	if _, body := get("http://" + s.health + "/readyz"); !strings.Contains(body, "[-] hub: ") {
+		t.Errorf("ready: %s", body)
+	}
+	n.set(false, false)
+	eventually(t, "copied after the hub answers again", func() bool { return s.copied("new") })
+}

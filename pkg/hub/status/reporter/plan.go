@@ -1,0 +1,173 @@
+package reporter
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"open-cluster-management.io/helloworld-addon/manifests"
+	"open-cluster-management.io/helloworld-addon/pkg/hub/status"
+)
+
+// AnnotationOrigin is on an object that comes from the global hub: its uid there.
+// The hub of hubs' spec sync puts it there.
+const AnnotationOrigin = "hub-of-hubs.open-cluster-management.io/originOwnerReferenceUid"
+
+// labelRootPolicy is on the copies of a policy that the policy propagator makes
+// for each cluster. They have the policy's annotations, and are not reported.
+const labelRootPolicy = "policy.open-cluster-management.io/root-policy"
+
+// fromGlobalHub are the kinds that are reported only if they come from the global
+// hub; others are made on the leaf hub and have an id of their own.
+var fromGlobalHub = map[status.Kind]bool{
+	status.KindPolicy: true, status.KindPlacementRule: true, status.KindPlacement: true,
+}
+
+// idOf is the id that an object's rows have, and whether it is reported at all.
+func idOf(kind status.Kind, object *unstructured.Unstructured) (string, bool) {
+	if kind == status.KindManagedClusterAddOn && object.GetName() != manifests.AddonName {
+		return "", false
+	}
+	if _, copied := object.GetLabels()[labelRootPolicy]; kind == status.KindPolicy && copied {
+		return "", false
+	}
+	if origin := object.GetAnnotations()[AnnotationOrigin]; origin != "" {
+		return origin, true
+	}
+	return string(object.GetUID()), !fromGlobalHub[kind]
+}
+
+// observed is an object as it is when a batch is made; nil: it is not there.
+type observed struct {
+	ref    status.ObjectRef
+	object *unstructured.Unstructured
+}
+
+// reported are the ids under which policies were written: the rows of one that
+// is gone have nothing else to know it by.
+type reported map[status.ObjectRef]string
+
+// planBatch makes the batch that says what the objects are now, and what is
+// reported after it. An object that cannot be encoded is an error of its own,
+// and is left out.
+func planBatch(all []observed, before reported) (status.Batch, reported, []error) {
+	var batch status.Batch
+	var errs []error
+	after := maps.Clone(before)
+	if after == nil {
+		after = reported{}
+	}
+	for _, o := range all {
+		id, wanted := "", false
+		if o.object != nil {
+			id, wanted = idOf(o.ref.Kind, o.object)
+		}
+		if o.ref.Kind == status.KindPolicy {
+			planPolicy(&batch, o, id, wanted, after)
+			continue
+		}
+		if !wanted {
+			batch.Removed = append(batch.Removed, o.ref)
+			continue
+		}
+		payload, err := json.Marshal(o.object.Object)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("encode %s %s/%s: %w", o.ref.Kind, o.ref.Namespace, o.ref.Name, err))
+			continue
+		}
+		batch.Objects = append(batch.Objects, status.ObjectEntry{Kind: o.ref.Kind, ID: id, Payload: payload,
+			Error: availability(o.ref.Kind, o.object)})
+	}
+	return batch, after, errs
+}
+
+func planPolicy(batch *status.Batch, o observed, id string, wanted bool, after reported) {
+	// Under an id that it no longer has nothing is left.
+	if old, found := after[o.ref]; found && (!wanted || old != id) {
+		batch.CompletePolicies = append(batch.CompletePolicies, old)
+		delete(after, o.ref)
+	}
+	if !wanted {
+		return
+	}
+	after[o.ref] = id
+	batch.CompletePolicies = append(batch.CompletePolicies, id)
+	batch.Compliance = append(batch.Compliance, complianceOf(id, o.object)...)
+}
+
+// complianceOf are a policy's clusters. What is neither Compliant nor
+// NonCompliant, such as Pending, the database calls unknown.
+func complianceOf(id string, policy *unstructured.Unstructured) []status.ComplianceEntry {
+	clusters, _, _ := unstructured.NestedSlice(policy.Object, "status", "status")
+	entries := make([]status.ComplianceEntry, 0, len(clusters))
+	for _, item := range clusters {
+		cluster, ok := item.(map[string]any)
+		if !ok {
+			continue
+		}
+		name, _ := cluster["clustername"].(string)
+		if name == "" {
+			continue
+		}
+		compliance := map[any]string{"Compliant": "compliant", "NonCompliant": "non_compliant"}[cluster["compliant"]]
+		entries = append(entries, status.ComplianceEntry{PolicyID: id, Cluster: name, Compliance: cmp.Or(compliance, "unknown")})
+	}
+	return entries
+}
+
+// availability is 'disconnected' for a managed cluster that the leaf hub has not
+// heard of for too long.
+func availability(kind status.Kind, object *unstructured.Unstructured) string {
+	if kind != status.KindManagedCluster {
+		return ""
+	}
+	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
+	for _, item := range conditions {
+		condition, ok := item.(map[string]any)
+		if ok && condition["type"] == "ManagedClusterConditionAvailable" && condition["status"] == "Unknown" {
+			return "disconnected"
+		}
+	}
+	return ""
+}
+
+// planGone makes the batch that removes what the database has and the leaf hub
+// has not, of the kinds that were read.
+func planGone(inventory status.Inventory, present map[status.ObjectRef]string, read map[status.Kind]bool) status.Batch {
+	var batch status.Batch
+	ids := map[string]bool{}
+	for ref, id := range present {
+		if ref.Kind == status.KindPolicy {
+			ids[id] = true
+		}
+	}
+	if read[status.KindPolicy] {
+		for _, id := range inventory.Policies {
+			if !ids[id] {
+				batch.CompletePolicies = append(batch.CompletePolicies, id)
+			}
+		}
+	}
+	for _, ref := range inventory.Objects {
+		if _, found := present[ref]; read[ref.Kind] && !found {
+			batch.Removed = append(batch.Removed, ref)
+		}
+	}
+	return batch
+}
+
+// empty reports whether a batch says nothing.
+func empty(batch status.Batch) bool {
+	return len(batch.Compliance)+len(batch.CompletePolicies)+len(batch.Objects)+len(batch.Removed) == 0
+}
+
+// sortRefs puts names into one order, so that equal work is done equally.
+func sortRefs(refs []status.ObjectRef) {
+	slices.SortFunc(refs, func(a, b status.ObjectRef) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+}

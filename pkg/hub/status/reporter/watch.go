@@ -1,0 +1,169 @@
+package reporter
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+
+	"open-cluster-management.io/helloworld-addon/pkg/hub/status"
+)
+
+// kinds are what is watched.
+var kinds = map[status.Kind]schema.GroupVersionKind{
+	status.KindPolicy:              {Group: "policy.open-cluster-management.io", Version: "v1", Kind: "Policy"},
+	status.KindPlacementRule:       {Group: "apps.open-cluster-management.io", Version: "v1", Kind: "PlacementRule"},
+	status.KindPlacement:           {Group: "cluster.open-cluster-management.io", Version: "v1beta1", Kind: "Placement"},
+	status.KindPlacementDecision:   {Group: "cluster.open-cluster-management.io", Version: "v1beta1", Kind: "PlacementDecision"},
+	status.KindSubscriptionStatus:  {Group: "apps.open-cluster-management.io", Version: "v1alpha1", Kind: "SubscriptionStatus"},
+	status.KindSubscriptionReport:  {Group: "apps.open-cluster-management.io", Version: "v1alpha1", Kind: "SubscriptionReport"},
+	status.KindManagedClusterAddOn: {Group: "addon.open-cluster-management.io", Version: "v1alpha1", Kind: "ManagedClusterAddOn"},
+	status.KindManagedCluster:      {Group: "cluster.open-cluster-management.io", Version: "v1", Kind: "ManagedCluster"},
+}
+
+const (
+	// crdRetry is how often to look for a kind that the leaf hub does not serve,
+	// watchRetry how soon to try again when it did not answer.
+	crdRetry, watchRetry = 15 * time.Second, time.Second
+)
+
+// watcher watches all kinds and tells the names of what changed.
+type watcher struct {
+	caches  cache.Cache
+	clock   clock.WithTicker
+	changed func(status.ObjectRef)
+
+	mu    sync.Mutex
+	reads map[status.Kind]toolscache.ResourceEventHandlerRegistration
+	names map[status.ObjectRef]string
+}
+
+func newWatcher(caches cache.Cache, clock clock.WithTicker, changed func(status.ObjectRef)) *watcher {
+	return &watcher{caches: caches, clock: clock, changed: changed,
+		reads: map[status.Kind]toolscache.ResourceEventHandlerRegistration{}, names: map[status.ObjectRef]string{}}
+}
+
+// run watches until ctx ends.
+func (w *watcher) run(ctx context.Context) {
+	var group sync.WaitGroup
+	for kind, gvk := range kinds {
+		group.Go(func() { w.watch(ctx, kind, gvk) })
+	}
+	group.Wait()
+}
+
+// watch returns when a kind is watched. A leaf hub that does not serve it yet may
+// do so later.
+func (w *watcher) watch(ctx context.Context, kind status.Kind, gvk schema.GroupVersionKind) {
+	for said := false; ; said = true {
+		err := w.register(ctx, kind, gvk)
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		retry := watchRetry
+		if meta.IsNoMatchError(err) {
+			retry = crdRetry
+		}
+		if logger := klog.FromContext(ctx); !said && meta.IsNoMatchError(err) {
+			logger.Info("The leaf hub does not serve the kind; it is reported once it does", "kind", kind)
+		} else if !said {
+			logger.Error(err, "Watch failed; it is tried again", "kind", kind)
+		}
+		select {
+		case <-w.clock.After(retry):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (w *watcher) register(ctx context.Context, kind status.Kind, gvk schema.GroupVersionKind) error {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(gvk)
+	informer, err := w.caches.GetInformer(ctx, object)
+	if err != nil {
+		return fmt.Errorf("watch %s: %w", kind, err)
+	}
+	tell := func(obj any, present bool) {
+		if gone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
+			obj = gone.Obj
+		}
+		if object, ok := obj.(*unstructured.Unstructured); ok {
+			w.tell(kind, object, present)
+		}
+	}
+	registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc:    func(obj any) { tell(obj, true) },
+		UpdateFunc: func(_, obj any) { tell(obj, true) },
+		DeleteFunc: func(obj any) { tell(obj, false) },
+	})
+	if err != nil {
+		return fmt.Errorf("watch %s: %w", kind, err)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.reads[kind] = registration
+	return nil
+}
+
+// tell notes what is there, and says what changed. An object that is not
+// reported changes nothing, unless it was.
+func (w *watcher) tell(kind status.Kind, object *unstructured.Unstructured, present bool) {
+	ref := status.ObjectRef{Kind: kind, Namespace: object.GetNamespace(), Name: object.GetName()}
+	id, wanted := idOf(kind, object)
+	w.mu.Lock()
+	_, had := w.names[ref]
+	if present && wanted {
+		w.names[ref] = id
+	} else {
+		delete(w.names, ref)
+	}
+	w.mu.Unlock()
+	if wanted || had {
+		w.changed(ref)
+	}
+}
+
+// present are the reported objects that there are, with their ids, and the kinds
+// that are read as a whole.
+func (w *watcher) present() (map[status.ObjectRef]string, map[status.Kind]bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	read := map[status.Kind]bool{}
+	for kind, registration := range w.reads {
+		read[kind] = registration.HasSynced()
+	}
+	names := make(map[status.ObjectRef]string, len(w.names))
+	for ref, id := range w.names {
+		names[ref] = id
+	}
+	return names, read
+}
+
+// trim keeps what is reported of an object: the watch holds all of them.
+func trim(obj any) (any, error) {
+	object, ok := obj.(*unstructured.Unstructured)
+	if !ok {
+		return obj, nil
+	}
+	object.SetManagedFields(nil)
+	annotations := object.GetAnnotations()
+	if _, found := annotations["kubectl.kubernetes.io/last-applied-configuration"]; found {
+		delete(annotations, "kubectl.kubernetes.io/last-applied-configuration")
+		object.SetAnnotations(annotations)
+	}
+	if object.GetKind() == "Policy" {
+		unstructured.RemoveNestedField(object.Object, "spec")
+		unstructured.RemoveNestedField(object.Object, "status", "details")
+		unstructured.RemoveNestedField(object.Object, "status", "placement")
+	}
+	return object, nil
+}

@@ -1,0 +1,50 @@
+package bench
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// table holds the figures in the order in which they were measured.
+type table struct {
+	progress io.Writer
+	rows     [][2]string
+}
+
+// add adds a figure and says it at once: a long run that is ended early has said something.
+func (t *table) add(what, format string, args ...any) {
+	value := fmt.Sprintf(format, args...)
+	t.rows = append(t.rows, [2]string{what, value})
+	fmt.Fprintf(t.progress, "%s  %s: %s\n", time.Now().UTC().Format(time.TimeOnly), what, value)
+}
+
+func (t *table) write(to io.Writer) error {
+	fmt.Fprintln(to, strings.Repeat("-", 100))
+	writer := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
+	for _, row := range t.rows {
+		fmt.Fprintf(writer, "%s\t%s\n", row[0], row[1])
+	}
+	return writer.Flush()
+}
+
+// percentile is that of the nearest rank, so a value that was measured.
+func percentile(values []time.Duration, p int) time.Duration {
+	sorted := slices.Sorted(slices.Values(values))
+	return sorted[max(0, (len(sorted)*p+99)/100-1)]
+}
+
+func perSecond(count int, d time.Duration) float64 {
+	return float64(count) / d.Seconds()
+}
+
+// round shortens a duration to what is worth reading.
+func round(d time.Duration) time.Duration {
+	if d > 10*time.Second {
+		return d.Round(100 * time.Millisecond)
+	}
+	return d.Round(time.Millisecond)
+}

@@ -1,0 +1,355 @@
+//go:build postgres
+
+package hubofhubs
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"open-cluster-management.io/helloworld-addon/pkg/hub/postgres/postgrestest"
+	"open-cluster-management.io/helloworld-addon/pkg/hub/status"
+	"open-cluster-management.io/helloworld-addon/pkg/hub/status/syncer"
+)
+
+var compliances = []string{"compliant", "non_compliant", "unknown"}
+
+// churn changes rows of policies at random, n times.
+func (w *world) churn(random *rand.Rand, ids []string, n int) {
+	w.Helper()
+	for range n {
+		id := ids[random.IntN(len(ids))]
+		hub, cluster := fmt.Sprintf("hub%d", random.IntN(3)), fmt.Sprintf("cluster%d", random.IntN(5))
+		switch random.IntN(8) {
+		case 0:
+			w.exec("DELETE FROM status.compliance WHERE id = $1 AND leaf_hub_name = $2", id, hub)
+		case 1:
+			w.exec("UPDATE status.compliance SET compliance = $1 WHERE leaf_hub_name = $2", compliances[random.IntN(3)], hub)
+		case 2:
+			w.row("placementrules", hub, "rule", id, map[string]any{"status": map[string]any{"decisions": decisionsOfRule(cluster)}})
+		default:
+			w.comply(id, hub, cluster, compliances[random.IntN(3)])
+		}
+	}
+}
+
+func (w *world) policies(n int) []string {
+	w.Helper()
+	var ids []string
+	for i := range n {
+		ids = append(ids, w.policy(fmt.Sprintf("policy%d", i)))
+	}
+	w.known(entryOf(status.KindPlacementRule).Object, "placementrules", "rule", map[string]any{}, status.KindPlacementRule)
+	return ids
+}
+
+// TestAnyOrder: whatever changes in whatever order, and whenever a syncer
+// starts, stops or has a rival, the objects become what all rows say.
+func TestAnyOrder(t *testing.T) {
+	for seed := range uint64(3) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			w := newWorld(t)
+			random := rand.New(rand.NewPCG(seed, 7))
+			ids := w.policies(4)
+			w.churn(random, ids, 20)
+			first := w.sync()
+			w.churn(random, ids, 40)
+			w.converge()
+			rival := w.sync() // two by mistake
+			w.churn(random, ids, 40)
+			w.must(first.stop())
+			w.churn(random, ids, 20)
+			w.converge()
+			w.must(rival.stop())
+			w.churn(random, ids, 20) // nobody listens
+			w.sync()
+			w.converge()
+		})
+	}
+}
+
+// TestLeaderChanges: a leader goes in the middle of its work, and the next one
+// finishes it.
+func TestLeaderChanges(t *testing.T) {
+	w := newWorld(t)
+	ids := w.policies(30)
+	elected := func(o *syncer.Options) { o.LeaderElect = true }
+	leader := w.sync(elected)
+	w.eventually("the first is leader", func() error {
+		if w.version(status.KindPolicy, "policy0") == "none" {
+			return fmt.Errorf("no policy")
+		}
+		lease := &unstructured.Unstructured{}
+		lease.SetAPIVersion("coordination.k8s.io/v1")
+		lease.SetKind("Lease")
+		return w.client.Get(w.Context(), client.ObjectKey{Namespace: ownNamespace, Name: "hub-of-hubs-status-sync-lock"}, lease)
+	})
+	w.sync(elected)
+	for _, id := range ids {
+		w.comply(id, "hub1", "a", "compliant")
+	}
+	w.must(leader.stop())
+	w.exec("UPDATE status.compliance SET compliance = 'non_compliant'")
+	w.converge()
+	w.field(status.KindPolicy, w.namespace, "policy29", "NonCompliant", "status", "compliant")
+}
+
+// TestAPIServerAway: what could not be written is written when the API server
+// is back, and it is the newest truth.
+func TestAPIServerAway(t *testing.T) {
+	w := newWorld(t)
+	ids := w.policies(10)
+	target, err := url.Parse(address(hub))
+	w.must(err)
+	through := newProxy(t, target.Host)
+	w.sync(func(o *syncer.Options) {
+		o.Kubeconfig = w.kubeconfig("hub-of-hubs-status-sync", "https://"+through.address())
+	})
+	w.comply(ids[0], "hub1", "a", "unknown")
+	w.converge()
+	through.set(true)
+	for _, id := range ids {
+		w.comply(id, "hub1", "a", "compliant")
+	}
+	before := w.version(status.KindPolicy, "policy0")
+	w.exec("UPDATE status.compliance SET compliance = 'non_compliant'")
+	if w.version(status.KindPolicy, "policy0") != before {
+		t.Fatal("the API server was not away")
+	}
+	through.set(false)
+	w.converge()
+	w.field(status.KindPolicy, w.namespace, "policy9", "NonCompliant", "status", "compliant")
+}
+
+// TestDatabaseKilled: while the database is away everything stays, and when it
+// is back what it says is written.
+func TestDatabaseKilled(t *testing.T) {
+	server, err := postgrestest.Start(t.Context(), postgrestest.Options{Settings: map[string]string{
+		"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	w := newWorldOn(t, server)
+	ids := w.policies(5)
+	w.churn(rand.New(rand.NewPCG(1, 1)), ids, 30)
+	w.comply(ids[0], "hub1", "a", "non_compliant")
+	w.sync()
+	w.converge()
+	before := w.version(status.KindPolicy, "policy0")
+	w.must(server.Kill())
+	// Long enough for several looks that fail.
+	for end := time.Now().Add(2 * time.Second); time.Now().Before(end); {
+		if w.version(status.KindPolicy, "policy0") != before {
+			t.Fatal("something was written while the database was away")
+		}
+	}
+	w.must(server.Resume(t.Context()))
+	w.eventually("the database is back", func() error { return server.Ping(t.Context()) })
+	w.comply(ids[0], "hub1", "new", "non_compliant")
+	w.exec("DELETE FROM status.compliance WHERE id = $1", ids[1])
+	w.converge()
+}
+
+// TestReadCut: connections to the database break while rows are read, again and
+// again. A shorter truth is never written: the number of clusters only grows.
+func TestReadCut(t *testing.T) {
+	w := newWorld(t)
+	id := w.policy("policy")
+	w.exec(`INSERT INTO status.compliance (id, cluster_name, leaf_hub_name, error, compliance)
+SELECT $1, 'cluster' || i, 'hub1', 'none', 'compliant' FROM generate_series(1, 5000) i`, id)
+	named, err := url.Parse(w.reader)
+	w.must(err)
+	through := newProxy(t, named.Host)
+	named.Host = through.address()
+	w.sync(func(o *syncer.Options) { o.DatabaseURL = named.String() })
+	w.converge()
+	random := rand.New(rand.NewPCG(1, 2))
+	for i := range 15 {
+		w.comply(id, "hub2", fmt.Sprintf("late%d", i), "compliant")
+		for range 3 {
+			// Somewhere in the notification, the question or the answer.
+			<-time.After(time.Duration(random.IntN(20_000)) * time.Microsecond)
+			through.set(true)
+			through.set(false)
+		}
+		if got := w.clusters("policy"); got < 5000 {
+			t.Fatalf("a policy of more than 5000 clusters was written with %d", got)
+		}
+	}
+	w.converge()
+}
+
+func (w *world) clusters(name string) int {
+	w.Helper()
+	object, err := w.get(entryOf(status.KindPolicy).Object, w.namespace, name)
+	w.must(err)
+	list, _, err := unstructured.NestedSlice(object.Object, "status", "status")
+	w.must(err)
+	return len(list)
+}
+
+// TestGarbage: a row that nobody can understand leaves its object as it is and
+// does not hold up others; when it is mended the object becomes right.
+func TestGarbage(t *testing.T) {
+	w := newWorld(t)
+	gvk := entryOf(status.KindPlacementRule).Object
+	good := w.known(gvk, "placementrules", "good", map[string]any{}, status.KindPlacementRule)
+	bad := w.known(gvk, "placementrules", "bad", map[string]any{}, status.KindPlacementRule)
+	w.row("placementrules", "hub1", "bad", bad, map[string]any{"status": map[string]any{"decisions": decisionsOfRule("a")}})
+	w.sync()
+	w.converge()
+	before := w.version(status.KindPlacementRule, "bad")
+	w.row("placementrules", "hub2", "bad", bad, map[string]any{"status": "garbage"})
+	w.row("placementrules", "hub2", "good", good, map[string]any{"status": map[string]any{"decisions": decisionsOfRule("b")}})
+	w.field(status.KindPlacementRule, w.namespace, "good", decisionsOfRule("b"), "status", "decisions")
+	if w.version(status.KindPlacementRule, "bad") != before {
+		t.Error("an object with a row that cannot be read was written")
+	}
+	w.row("placementrules", "hub2", "bad", bad, map[string]any{"status": map[string]any{"decisions": decisionsOfRule("c")}})
+	w.converge()
+	w.field(status.KindPlacementRule, w.namespace, "bad", decisionsOfRule("a", "c"), "status", "decisions")
+}
+
+// TestDeletedByHand: an object that the syncer makes comes back; one that it
+// does not make does not, and another one of the name is not taken for it.
+func TestDeletedByHand(t *testing.T) {
+	w := newWorld(t)
+	ids := w.oneOfEach()
+	w.sync()
+	w.converge()
+	for _, kind := range []status.Kind{status.KindPlacementDecision, status.KindSubscriptionReport, status.KindSubscriptionStatus} {
+		object := &unstructured.Unstructured{}
+		object.SetGroupVersionKind(entryOf(kind).Object)
+		w.must(w.client.DeleteAllOf(w.Context(), object, client.InNamespace(w.namespace)))
+	}
+	w.converge()
+
+	policy, err := w.get(entryOf(status.KindPolicy).Object, w.namespace, "policy")
+	w.must(err)
+	w.must(w.client.Delete(w.Context(), policy))
+	again := w.create(entryOf(status.KindPolicy).Object, w.namespace, "policy", map[string]any{"disabled": true, "policy-templates": []any{}})
+	w.comply(ids["policy"], "hub1", "z", "non_compliant")
+	w.row("placementrules", "hub1", "rule", ids["rule"], map[string]any{"status": map[string]any{"decisions": decisionsOfRule("later")}})
+	w.eventually("a later change is written", func() error {
+		object, err := w.get(entryOf(status.KindPlacementRule).Object, w.namespace, "rule")
+		if err != nil || !strings.Contains(asJSON(object.Object["status"]).(string), "later") {
+			return fmt.Errorf("not yet: %w", err)
+		}
+		return nil
+	})
+	if got := w.version(status.KindPolicy, "policy"); got != again.GetResourceVersion() {
+		t.Error("a policy with another uid than the row's was written")
+	}
+	// The spec sync writes the new one's row, and the leaf hubs follow.
+	w.exec("DELETE FROM spec.policies WHERE id = $1", ids["policy"])
+	w.specRow("policies", again)
+	w.comply(string(again.GetUID()), "hub1", "a", "compliant")
+	w.field(status.KindPolicy, w.namespace, "policy", "Compliant", "status", "compliant")
+}
+
+// TestChangedByHand: what somebody writes into a status does not stay.
+func TestChangedByHand(t *testing.T) {
+	w := newWorld(t)
+	id := w.policy("policy")
+	w.comply(id, "hub1", "a", "non_compliant")
+	w.sync()
+	w.converge()
+	policy, err := w.get(entryOf(status.KindPolicy).Object, w.namespace, "policy")
+	w.must(err)
+	w.must(unstructured.SetNestedField(policy.Object, "Compliant", "status", "compliant"))
+	w.must(w.client.Status().Update(w.Context(), policy))
+	w.converge()
+}
+
+// TestForeign: an object of the name that somebody else owns is left alone.
+func TestForeign(t *testing.T) {
+	w := newWorld(t)
+	foreign := &unstructured.Unstructured{Object: map[string]any{"reportType": "Application"}}
+	foreign.SetGroupVersionKind(entryOf(status.KindSubscriptionReport).Object)
+	foreign.SetNamespace(w.namespace)
+	foreign.SetName("subscription")
+	w.must(w.client.Create(t.Context(), foreign))
+	w.oneOfEach()
+	w.sync()
+	w.field(status.KindPolicy, w.namespace, "policy", "NonCompliant", "status", "compliant")
+	w.field(status.KindSubscriptionStatus, w.namespace, "subscription", "Deployed", "statuses", "subscription", "phase")
+	if got := w.version(status.KindSubscriptionReport, "subscription"); got != foreign.GetResourceVersion() {
+		t.Error("somebody else's SubscriptionReport was written")
+	}
+}
+
+// TestStaleHub: a leaf hub whose heartbeat is old is shown as stale, and as well
+// again when it beats.
+func TestStaleHub(t *testing.T) {
+	w := newWorld(t)
+	id := w.policy("policy")
+	w.comply(id, "hub1", "a", "compliant")
+	w.comply(id, "hub2", "b", "compliant")
+	w.exec("INSERT INTO status.leaf_hub_heartbeats (leaf_hub_name) VALUES ('hub1'), ('hub2')")
+	w.sync()
+	w.field(status.KindPolicy, w.namespace, "policy", "Compliant", "status", "compliant")
+	w.exec("UPDATE status.leaf_hub_heartbeats SET last_timestamp = now() - interval '1 hour' WHERE leaf_hub_name = 'hub2'")
+	w.field(status.KindPolicy, w.namespace, "policy", nil, "status", "compliant")
+	w.field(status.KindPolicy, w.namespace, "policy", []any{
+		map[string]any{"clustername": "a", "clusternamespace": "a", "compliant": "Compliant"},
+		map[string]any{"clustername": "b", "clusternamespace": "b"},
+	}, "status", "status")
+	w.exec("UPDATE status.leaf_hub_heartbeats SET last_timestamp = now() WHERE leaf_hub_name = 'hub2'")
+	w.field(status.KindPolicy, w.namespace, "policy", "Compliant", "status", "compliant")
+}
+
+// TestTooLarge: a policy on more clusters than an object can hold is summarised,
+// and one whose spec leaves less room than is usual is, too.
+func TestTooLarge(t *testing.T) {
+	w := newWorld(t)
+	fill := `INSERT INTO status.compliance (id, cluster_name, leaf_hub_name, error, compliance)
+SELECT $1, 'a-cluster-with-quite-a-long-name-' || i, 'hub1', 'none', (CASE WHEN i % 1000 = 0 THEN 'non_compliant' ELSE 'compliant' END)::status.compliance_type
+FROM generate_series(1, 20000) i`
+	usual := w.policy("usual")
+	w.exec(fill, usual)
+	padded := w.create(entryOf(status.KindPolicy).Object, w.namespace, "padded", map[string]any{"disabled": false,
+		"policy-templates": []any{map[string]any{"objectDefinition": map[string]any{"apiVersion": "v1", "kind": "ConfigMap",
+			"metadata": map[string]any{"name": "padding"}, "data": map[string]any{"padding": strings.Repeat("x", 1300<<10)}}}}})
+	w.exec("INSERT INTO spec.policies (id, payload) VALUES ($1, $2)", string(padded.GetUID()),
+		fmt.Sprintf(`{"metadata":{"name":"padded","namespace":%q}}`, w.namespace))
+	w.exec(fill, string(padded.GetUID()))
+	w.sync()
+	for _, name := range []string{"usual", "padded"} {
+		w.field(status.KindPolicy, w.namespace, name, "NonCompliant", "status", "compliant")
+		object, err := w.get(entryOf(status.KindPolicy).Object, w.namespace, name)
+		w.must(err)
+		if text := asJSON(object.Object["status"]).(string); !strings.Contains(text, "of 20000 clusters listed: 20 NonCompliant, 0 unknown, 19980 Compliant") ||
+			strings.Count(text, `"NonCompliant"`) < 20 {
+			t.Errorf("%s is not summarised: %.300s", name, text)
+		}
+	}
+}
+
+// TestWatchNamespace: only the namespaces that are named are written.
+func TestWatchNamespace(t *testing.T) {
+	w := newWorld(t)
+	inside := w.policy("inside")
+	w.comply(inside, "hub1", "a", "compliant")
+	outside := w.create(entryOf(status.KindPolicy).Object, metav1.NamespaceDefault, w.namespace, map[string]any{"disabled": false, "policy-templates": []any{}})
+	w.Cleanup(func() { w.must(w.client.Delete(context.WithoutCancel(t.Context()), outside)) })
+	w.specRow("policies", outside)
+	w.comply(string(outside.GetUID()), "hub1", "a", "compliant")
+	w.sync(func(o *syncer.Options) { o.WatchNamespaces = []string{w.namespace, "another"} })
+	w.converge()
+	if got, err := w.get(entryOf(status.KindPolicy).Object, metav1.NamespaceDefault, w.namespace); err != nil || got.Object["status"] != nil {
+		t.Errorf("a policy outside the watched namespaces was written: %v %v", got.Object["status"], err)
+	}
+}

@@ -1,0 +1,371 @@
+//go:build postgres
+
+package hubofhubs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"open-cluster-management.io/helloworld-addon/pkg/hub/postgres"
+	"open-cluster-management.io/helloworld-addon/pkg/hub/postgres/postgrestest"
+	"open-cluster-management.io/helloworld-addon/pkg/hub/status"
+	"open-cluster-management.io/helloworld-addon/pkg/hub/status/syncer"
+)
+
+// world is a test's own namespace on the hub and its own database.
+type world struct {
+	*testing.T
+	server    *postgrestest.Server
+	client    client.Client
+	namespace string
+	// owner and reader are URLs of the database.
+	owner, reader string
+	store         *postgres.Store
+	keys          []status.Key
+}
+
+func newWorld(t *testing.T) *world { return newWorldOn(t, database) }
+
+func newWorldOn(t *testing.T, server *postgrestest.Server) *world {
+	t.Helper()
+	w := &world{T: t, server: server, namespace: "test-" + rand.String(6)}
+	var err error
+	var drop func() error
+	w.owner, drop, err = server.NewDatabase(t.Context())
+	w.must(err)
+	t.Cleanup(func() {
+		if err := drop(); err != nil {
+			t.Error(err)
+		}
+	})
+	w.must(postgres.Migrate(t.Context(), w.owner))
+	w.reader, err = server.NewUser(t.Context(), w.owner, "hub_of_hubs_status_reader")
+	w.must(err)
+	w.store, err = postgres.Open(t.Context(), postgres.Options{URL: w.owner})
+	w.must(err)
+	t.Cleanup(w.store.Close)
+	w.client, err = client.New(hub, client.Options{})
+	w.must(err)
+	w.create(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, "", w.namespace, nil)
+	t.Cleanup(w.dump)
+	return w
+}
+
+func (w *world) must(err error) {
+	w.Helper()
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+func (w *world) exec(sql string, args ...any) {
+	w.Helper()
+	w.must(w.server.Exec(w.Context(), w.owner, sql, args...))
+}
+
+// answer is the one text that a query returns.
+func (w *world) answer(sql string, args ...any) (string, error) {
+	conn, err := pgx.Connect(w.Context(), w.owner)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close(context.WithoutCancel(w.Context())) //nolint:errcheck // only read
+	var text string
+	err = conn.QueryRow(w.Context(), sql, args...).Scan(&text)
+	return text, err
+}
+
+// kubeconfig is a file for the hub, as a program's ServiceAccount.
+func (w *world) kubeconfig(program, address string) string {
+	w.Helper()
+	config := clientcmdapi.NewConfig()
+	config.Clusters["hub"] = &clientcmdapi.Cluster{Server: address, CertificateAuthorityData: hub.CAData}
+	config.AuthInfos["program"] = &clientcmdapi.AuthInfo{
+		ClientCertificateData: hub.CertData, ClientKeyData: hub.KeyData,
+		Impersonate: "system:serviceaccount:" + ownNamespace + ":" + program,
+	}
+	config.Contexts["hub"] = &clientcmdapi.Context{Cluster: "hub", AuthInfo: "program"}
+	config.CurrentContext = "hub"
+	file := filepath.Join(w.TempDir(), "kubeconfig")
+	w.must(clientcmd.WriteToFile(*config, file))
+	return file
+}
+
+func address(config *rest.Config) string {
+	if strings.HasPrefix(config.Host, "http") {
+		return config.Host
+	}
+	return "https://" + config.Host
+}
+
+// running is a program that runs in this process.
+type running struct {
+	cancel context.CancelFunc
+	done   chan struct{}
+	err    error
+}
+
+// stop ends the program and returns its error.
+func (r *running) stop() error {
+	r.cancel()
+	<-r.done
+	return r.err
+}
+
+// sync starts a status sync for the test's namespace.
+func (w *world) sync(change ...func(*syncer.Options)) *running {
+	w.Helper()
+	opts := syncer.NewOptions()
+	opts.DatabaseURL = w.reader
+	opts.WatchNamespaces = []string{w.namespace}
+	opts.PodNamespace = ownNamespace
+	opts.Kubeconfig = w.kubeconfig("hub-of-hubs-status-sync", address(hub))
+	opts.Interval = "500ms"
+	opts.LeaderElect = false
+	opts.MetricsAddr, opts.ProbeAddr = "0", "0"
+	for _, c := range change {
+		c(opts)
+	}
+	w.must(opts.Validate())
+	return w.start(func(ctx context.Context) error {
+		return syncer.Run(ctx, opts, func(ctx context.Context, url, namespace string) (syncer.Store, error) {
+			return postgres.Open(ctx, postgres.Options{URL: url, Namespace: namespace})
+		})
+	})
+}
+
+func (w *world) start(run func(context.Context) error) *running {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(w.Context()))
+	r := &running{cancel: cancel, done: make(chan struct{})}
+	var once sync.Once
+	go func() {
+		defer close(r.done)
+		r.err = run(ctx)
+	}()
+	w.Cleanup(func() {
+		once.Do(func() {
+			if err := r.stop(); err != nil {
+				w.Error(err)
+			}
+		})
+	})
+	return r
+}
+
+// create creates an object on the hub, with a spec.
+func (w *world) create(gvk schema.GroupVersionKind, namespace, name string, spec map[string]any) *unstructured.Unstructured {
+	w.Helper()
+	object := &unstructured.Unstructured{Object: map[string]any{}}
+	if spec != nil {
+		object.Object["spec"] = spec
+	}
+	object.SetGroupVersionKind(gvk)
+	object.SetNamespace(namespace)
+	object.SetName(name)
+	w.must(w.client.Create(w.Context(), object))
+	return object
+}
+
+// known creates an object on the hub and its row in spec.*, and has the kinds'
+// keys compared from now on.
+func (w *world) known(gvk schema.GroupVersionKind, table, name string, spec map[string]any, kinds ...status.Kind) string {
+	w.Helper()
+	object := w.create(gvk, w.namespace, name, spec)
+	w.specRow(table, object)
+	for _, kind := range kinds {
+		w.keys = append(w.keys, status.Key{Kind: kind, ID: string(object.GetUID())})
+	}
+	return string(object.GetUID())
+}
+
+func (w *world) specRow(table string, object *unstructured.Unstructured) {
+	w.Helper()
+	payload, err := json.Marshal(object.Object)
+	w.must(err)
+	w.exec("INSERT INTO spec."+table+" (id, payload) VALUES ($1, $2)", string(object.GetUID()), string(payload))
+}
+
+func entryOf(kind status.Kind) status.Entry {
+	for _, entry := range status.Entries() {
+		if entry.Kind == kind {
+			return entry
+		}
+	}
+	return status.Entry{}
+}
+
+func (w *world) policy(name string) string {
+	w.Helper()
+	return w.known(entryOf(status.KindPolicy).Object, "policies", name,
+		map[string]any{"disabled": false, "policy-templates": []any{}}, status.KindPolicy)
+}
+
+// comply writes a row of status.compliance.
+func (w *world) comply(id, leafHub, cluster, compliance string) {
+	w.Helper()
+	w.exec(`INSERT INTO status.compliance (id, cluster_name, leaf_hub_name, error, compliance) VALUES ($1, $2, $3, 'none', $4)
+ON CONFLICT (leaf_hub_name, id, cluster_name) DO UPDATE SET compliance = excluded.compliance`, id, cluster, leafHub, compliance)
+}
+
+// row writes a row of one of the tables of whole objects. The payload's name is
+// the object's on the leaf hub.
+func (w *world) row(table, leafHub, name, id string, object map[string]any) {
+	w.Helper()
+	metadata, _ := object["metadata"].(map[string]any)
+	if metadata == nil {
+		metadata = map[string]any{}
+		object["metadata"] = metadata
+	}
+	metadata["name"], metadata["namespace"] = name, w.namespace
+	payload, err := json.Marshal(object)
+	w.must(err)
+	w.exec(fmt.Sprintf(`DELETE FROM status.%s WHERE leaf_hub_name = $1 AND payload -> 'metadata' ->> 'name' = $2`, table), leafHub, name)
+	w.exec(fmt.Sprintf(`INSERT INTO status.%s (id, leaf_hub_name, payload) VALUES ($1, $2, $3)`, table), id, leafHub, string(payload))
+}
+
+// eventually waits until check has no error.
+func (w *world) eventually(what string, check func() error) {
+	w.Helper()
+	deadline := time.Now().Add(patience)
+	var err error
+	for time.Now().Before(deadline) {
+		if err = check(); err == nil {
+			return
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-w.Context().Done():
+			w.Fatalf("%s: %v", what, errors.Join(err, w.Context().Err()))
+		}
+	}
+	w.Fatalf("%s: %v", what, err)
+}
+
+// converge waits until every known object is what its rows make of it.
+func (w *world) converge() {
+	w.Helper()
+	w.eventually("the objects become what their rows say", func() error { return w.compare(nil) })
+}
+
+// compare returns what is not as the rows have it.
+func (w *world) compare(stale map[string]time.Time) error {
+	snapshot, err := w.store.Read(w.Context(), w.keys)
+	if err != nil {
+		return err
+	}
+	for i, key := range w.keys {
+		rows, entry := snapshot.Objects[i], entryOf(key.Kind)
+		if !rows.Found {
+			return fmt.Errorf("%s %s is not found", key.Kind, key.ID)
+		}
+		want, err := entry.Aggregate(status.Rows{Namespace: rows.Namespace, Name: rows.Name, UID: key.ID,
+			Compliance: rows.Compliance, Payloads: rows.Payloads, Stale: stale}, status.Budget)
+		if err != nil {
+			return err
+		}
+		if err := w.compareObjects(entry, rows, want); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *world) compareObjects(entry status.Entry, rows status.Object, want []status.Desired) error {
+	for _, desired := range want {
+		object, err := w.get(entry.Object, rows.Namespace, desired.Name)
+		if err != nil {
+			return err
+		}
+		for _, field := range desired.Fields {
+			got, _, err := unstructured.NestedFieldNoCopy(object.Object, field.Path...)
+			if err != nil {
+				return err
+			}
+			if !reflect.DeepEqual(asJSON(field.Value), asJSON(got)) {
+				return fmt.Errorf("%s %s: %s (-want +got):\n%s", entry.Kind, desired.Name, strings.Join(field.Path, "."),
+					cmp.Diff(asJSON(field.Value), asJSON(got)))
+			}
+		}
+	}
+	if !entry.Creates || entry.Owner.Empty() {
+		return nil
+	}
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(entry.Object.GroupVersion().WithKind(entry.Object.Kind + "List"))
+	if err := w.client.List(w.Context(), list, client.InNamespace(rows.Namespace)); err != nil {
+		return err
+	}
+	owned := 0
+	for _, item := range list.Items {
+		if owners := item.GetOwnerReferences(); len(owners) == 1 && string(owners[0].UID) == rows.Key.ID {
+			owned++
+		}
+	}
+	if owned != len(want) {
+		return fmt.Errorf("%s: %d objects instead of %d", entry.Kind, owned, len(want))
+	}
+	return nil
+}
+
+func asJSON(value any) any {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+func (w *world) get(gvk schema.GroupVersionKind, namespace, name string) (*unstructured.Unstructured, error) {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(gvk)
+	return object, w.client.Get(w.Context(), client.ObjectKey{Namespace: namespace, Name: name}, object)
+}
+
+// version is an object's resourceVersion, which changes with every write.
+func (w *world) version(kind status.Kind, name string) string {
+	w.Helper()
+	object, err := w.get(entryOf(kind).Object, w.namespace, name)
+	if apierrors.IsNotFound(err) {
+		return "none"
+	}
+	w.must(err)
+	return object.GetResourceVersion()
+}
+
+// dump prints the objects when the test has failed.
+func (w *world) dump() {
+	if !w.Failed() {
+		return
+	}
+	for _, entry := range status.Entries() {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(entry.Object.GroupVersion().WithKind(entry.Object.Kind + "List"))
+		if err := w.client.List(context.WithoutCancel(w.Context()), list, client.InNamespace(w.namespace)); err != nil {
+			continue
+		}
+		for _, item := range list.Items {
+			text, _ := json.Marshal(item.Object)
+			fmt.Fprintf(os.Stderr, "%.2000s\n", text)
+		}
+	}
+}

@@ -1,0 +1,23 @@
+//go:build situations && long
+
+package situations
+
+import "testing"
+
+// TestHosted runs the first four on the clusters in hosted mode.
+func TestHosted(t *testing.T) {
+	var clusters []*cluster
+	for _, c := range load(t).clusters {
+		if c.hosted() {
+			clusters = append(clusters, c)
+		}
+	}
+	if len(clusters) == 0 {
+		t.Fatalf("%s: no cluster in hosted mode", hostedEnv)
+	}
+	var situations []situation
+	for _, s := range firstFour {
+		situations = append(situations, situation{"9_hosted_" + s.name, s.run})
+	}
+	runOn(t, clusters, situations)
+}
