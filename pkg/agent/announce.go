@@ -18,6 +18,9 @@ const (
 	// repeatPeriod is how often a bad state is told again. API servers forget
 	// events after an hour.
 	repeatPeriod = 30 * time.Minute
+	// gap is what lies between two events at least: their times are whole
+	// seconds, and the last one has to be the last in a sorted list.
+	gap = 1100 * time.Millisecond
 )
 
 // announcer tells by events how the agent stands with its hub.
@@ -55,19 +58,35 @@ func (a *announcer) run(ctx context.Context) {
 		case <-a.changed:
 		case <-ticker.C():
 		}
-		a.step(klog.FromContext(ctx))
+		if a.step(klog.FromContext(ctx)) && !a.pause(ctx) {
+			return
+		}
+	}
+}
+
+// pause waits for the gap; false: ctx ended first.
+func (a *announcer) pause(ctx context.Context) bool {
+	timer := a.clock.NewTimer(gap)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C():
+		// What has changed meanwhile is told now.
+		a.notify()
+		return true
 	}
 }
 
 // step tells of the state when it is another one than before, and again when it
-// has been bad for long.
-func (a *announcer) step(logger klog.Logger) {
+// has been bad for long. It returns whether it has.
+func (a *announcer) step(logger klog.Logger) bool {
 	state, now := a.state(), a.clock.Now()
 	if state == (hubclient.State{}) {
-		return
+		return false
 	}
 	if state.Same(a.last) && (!state.Bad || now.Sub(a.told) < repeatPeriod) {
-		return
+		return false
 	}
 	a.last, a.told = state, now
 	// Of the credentials the log tells when they change.
@@ -77,6 +96,7 @@ func (a *announcer) step(logger klog.Logger) {
 	if a.write != nil {
 		a.write(state.Bad, string(state.Reason), state.Message)
 	}
+	return true
 }
 
 // announce tells by the log, and by events on the agent's own pod, where it is

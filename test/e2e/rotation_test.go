@@ -97,7 +97,7 @@ func restarts(pod *corev1.Pod) int32 {
 
 // rotate makes the registration agent renew the certificate, and returns how
 // long the agent takes from when the new one is in the secret until it says, by
-// an event on its pod, that it uses it.
+// an event on its pod, that it uses it. Events come a second apart.
 func (c *cluster) rotate(t *testing.T, env *environment, pod *corev1.Pod) time.Duration {
 	t.Helper()
 	before, err := c.hubCredentials(t.Context())
