@@ -197,4 +197,3 @@ func (w *world) clusters(name string) int {
 	w.must(err)
 	return len(list)
 }
-

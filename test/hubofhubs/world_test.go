@@ -264,4 +264,3 @@ func (w *world) eventually(what string, check func() error) {
 	}
 	w.Fatalf("%s: %v", what, err)
 }
-

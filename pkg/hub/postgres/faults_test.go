@@ -154,7 +154,7 @@ func TestCutWrite(t *testing.T) {
 		p.left.Store(left)
 		_, _ = store.Apply(t.Context(), "hub1", batch)
 		eventually(t, "the server has ended the cut transaction", func(context.Context) bool {
-			return d.text("SELECT count(*) FROM pg_stat_activity WHERE state LIKE 'idle in transaction%' AND datname = current_database()") == "0"
+			return d.text("SELECT count(*) FROM pg_stat_activity WHERE state <> 'idle' AND pid <> pg_backend_pid() AND datname = current_database()") == "0"
 		})
 		got := d.text("SELECT (SELECT count(*) FROM status.compliance) || ' ' || (SELECT count(*) FROM status.placements)")
 		if got != "0 0" && got != "3 1" {

@@ -24,6 +24,8 @@ type Options struct {
 	// Top is the project's directory, Sync the program, Programs where etcd and kube-apiserver are, Dir where the
 	// database is made.
 	Top, Sync, Programs, Dir string
+	// Copy loads the rows by COPY, as an administrator would, instead of by the reporter's way of writing.
+	Copy bool
 	// MaxDisk ends the load when the database has that many bytes.
 	MaxDisk int64
 	// Patience is how long to wait for anything.
@@ -51,6 +53,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Sync, "sync", o.Sync, "the program hub-of-hubs-status-sync")
 	flags.StringVar(&o.Programs, "programs", o.Programs, "the directory of etcd and kube-apiserver")
 	flags.StringVar(&o.Dir, "dir", o.Dir, "where to make the database")
+	flags.BoolVar(&o.Copy, "copy", o.Copy, "load by COPY instead of by the reporter's way of writing")
 	flags.Int64Var(&o.MaxDisk, "max-disk", o.MaxDisk, "stop loading when the database has that many bytes")
 	flags.DurationVar(&o.Patience, "patience", o.Patience, "how long to wait for anything")
 }

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"golang.org/x/sync/errgroup"
 
 	"open-cluster-management.io/helloworld-addon/pkg/hub/postgres"
 	"open-cluster-management.io/helloworld-addon/pkg/hub/postgres/postgrestest"
@@ -125,55 +124,6 @@ func (b *bench) start(ctx context.Context) (err error) {
 	}
 	b.rows = newRows(b.options, ids, names)
 	return nil
-}
-
-// load writes all rows, hub by hub, as the reporter does.
-func (b *bench) load(ctx context.Context) error {
-	var group errgroup.Group
-	group.SetLimit(b.options.Writers)
-	start := time.Now()
-	for hub := range b.options.Hubs {
-		group.Go(func() error {
-			size, err := b.diskUsed(ctx)
-			if err != nil {
-				return err
-			}
-			if size > b.options.MaxDisk {
-				return fmt.Errorf("the database has %d bytes, --max-disk=%d", size, b.options.MaxDisk)
-			}
-			if err := b.store.Heartbeat(ctx, hubName(hub)); err != nil {
-				return err
-			}
-			_, err = b.store.Apply(ctx, hubName(hub), b.rows.whole(hub))
-			return err
-		})
-	}
-	if err := group.Wait(); err != nil {
-		return err
-	}
-	took := time.Since(start)
-	b.loadRate = perSecond(b.options.rows(), took)
-	size, err := b.diskUsed(ctx)
-	if err != nil {
-		return err
-	}
-	b.table.add("(a) load, by the reporter's way of writing", "%s, %.0f rows/s, %d MB in the database", round(took), b.loadRate, size>>20)
-	if _, err := b.conn.Exec(ctx, "VACUUM (ANALYZE) status.compliance"); err != nil {
-		return err
-	}
-	return nil
-}
-
-// diskUsed opens its own connection: it is asked by several at once.
-func (b *bench) diskUsed(ctx context.Context) (int64, error) {
-	conn, err := pgx.Connect(ctx, b.owner)
-	if err != nil {
-		return 0, err
-	}
-	defer conn.Close(context.WithoutCancel(ctx))
-	var size int64
-	err = conn.QueryRow(ctx, "SELECT pg_database_size(current_database())").Scan(&size)
-	return size, err
 }
 
 // watch starts the watch; when it breaks, the run ends.

@@ -15,6 +15,7 @@ import (
 	"k8s.io/component-base/version"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
@@ -41,6 +42,11 @@ type Open func(ctx context.Context, url string) (Store, error)
 const (
 	shutdownTimeout = 20 * time.Second
 	checkTimeout    = 3 * time.Second
+
+	// An idle program renews its lock every 5 s, and outlives an API server that
+	// is away for 20 s. One that ends gives the lock up; one that dies is replaced
+	// after 30 s.
+	leaseDuration, renewDeadline, retryPeriod = 30 * time.Second, 20 * time.Second, 5 * time.Second
 )
 
 // Run reports until ctx ends, which is no error.
@@ -51,9 +57,9 @@ func Run(ctx context.Context, opts *Options, open Open) error {
 		"leafHub", opts.LeafHubName, "namespaces", opts.WatchNamespaces)
 	log.SetLogger(logger)
 
-	config, err := clientcmd.BuildConfigFromFlags("", opts.Kubeconfig)
+	config, err := hubConfig(opts.Kubeconfig)
 	if err != nil {
-		return fmt.Errorf("configure the client of the leaf hub: %w", err)
+		return err
 	}
 	config.QPS, config.Burst = opts.KubeAPIQPS, opts.KubeAPIBurst
 	config.UserAgent = Program
@@ -84,6 +90,23 @@ func Run(ctx context.Context, opts *Options, open Open) error {
 	return nil
 }
 
+// hubConfig is that of a kubeconfig file, or of the cluster in which the program
+// runs.
+func hubConfig(kubeconfig string) (*rest.Config, error) {
+	if kubeconfig == "" {
+		config, err := rest.InClusterConfig()
+		if err != nil {
+			return nil, fmt.Errorf("there is no --kubeconfig, and this is no pod of the leaf hub: name a kubeconfig file: %w", err)
+		}
+		return config, nil
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("read --kubeconfig=%s: %w", kubeconfig, err)
+	}
+	return config, nil
+}
+
 func check(ctx context.Context, store Store) error {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
@@ -91,13 +114,15 @@ func check(ctx context.Context, store Store) error {
 }
 
 func newManager(config *rest.Config, opts *Options, store Store) (manager.Manager, error) {
-	timeout := shutdownTimeout
 	managerOptions := manager.Options{
 		LeaderElection:                opts.LeaderElect,
 		LeaderElectionID:              leaderElectionID,
 		LeaderElectionNamespace:       opts.PodNamespace,
 		LeaderElectionReleaseOnCancel: true,
-		GracefulShutdownTimeout:       &timeout,
+		LeaseDuration:                 ptr.To(leaseDuration),
+		RenewDeadline:                 ptr.To(renewDeadline),
+		RetryPeriod:                   ptr.To(retryPeriod),
+		GracefulShutdownTimeout:       ptr.To(shutdownTimeout),
 		HealthProbeBindAddress:        opts.ProbeAddr,
 		Metrics:                       metricsserver.Options{BindAddress: opts.MetricsAddr},
 	}

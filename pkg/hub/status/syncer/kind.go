@@ -126,6 +126,7 @@ func (k *kindSyncer) Start(ctx context.Context) error {
 		return nil
 	}
 	available.WithLabelValues(string(k.entry.Kind)).Set(1)
+	klog.FromContext(ctx).Info("The status is kept true")
 	var group sync.WaitGroup
 	for range k.workers {
 		group.Go(func() { k.work(ctx) })

@@ -11,6 +11,7 @@ import (
 	"k8s.io/component-base/version"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -37,6 +38,11 @@ type Open func(ctx context.Context, url, namespace string) (Store, error)
 const (
 	shutdownTimeout = 20 * time.Second
 	checkTimeout    = 3 * time.Second
+
+	// An idle program renews its lock every 5 s, and outlives an API server that
+	// is away for 20 s. One that ends gives the lock up; one that dies is replaced
+	// after 30 s.
+	leaseDuration, renewDeadline, retryPeriod = 30 * time.Second, 20 * time.Second, 5 * time.Second
 )
 
 // Run keeps the status true until ctx ends, which is no error.
@@ -47,9 +53,9 @@ func Run(ctx context.Context, opts *Options, open Open) error {
 		"interval", opts.Interval, "namespaces", opts.WatchNamespaces)
 	log.SetLogger(logger)
 
-	config, err := clientcmd.BuildConfigFromFlags("", opts.Kubeconfig)
+	config, err := hubConfig(opts.Kubeconfig)
 	if err != nil {
-		return fmt.Errorf("configure the client of the global hub: %w", err)
+		return err
 	}
 	store, err := open(ctx, opts.DatabaseURL, opts.onlyNamespace())
 	if err != nil {
@@ -82,13 +88,15 @@ func newManager(config *rest.Config, opts *Options, store Store) (manager.Manage
 	config = rest.CopyConfig(config)
 	config.QPS, config.Burst = opts.KubeAPIQPS, opts.KubeAPIBurst
 	config.UserAgent = Program
-	timeout := shutdownTimeout
 	managerOptions := manager.Options{
 		LeaderElection:                opts.LeaderElect,
 		LeaderElectionID:              leaderElectionID,
 		LeaderElectionNamespace:       opts.PodNamespace,
 		LeaderElectionReleaseOnCancel: true,
-		GracefulShutdownTimeout:       &timeout,
+		LeaseDuration:                 ptr.To(leaseDuration),
+		RenewDeadline:                 ptr.To(renewDeadline),
+		RetryPeriod:                   ptr.To(retryPeriod),
+		GracefulShutdownTimeout:       ptr.To(shutdownTimeout),
 		HealthProbeBindAddress:        opts.ProbeAddr,
 		Metrics:                       metricsserver.Options{BindAddress: opts.MetricsAddr},
 	}
@@ -114,6 +122,23 @@ func newManager(config *rest.Config, opts *Options, store Store) (manager.Manage
 		return nil, fmt.Errorf("add the readiness check: %w", err)
 	}
 	return mgr, nil
+}
+
+// hubConfig is that of a kubeconfig file, or of the cluster in which the program
+// runs.
+func hubConfig(kubeconfig string) (*rest.Config, error) {
+	if kubeconfig == "" {
+		config, err := rest.InClusterConfig()
+		if err != nil {
+			return nil, fmt.Errorf("there is no --kubeconfig, and this is no pod of the global hub: name a kubeconfig file: %w", err)
+		}
+		return config, nil
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("read --kubeconfig=%s: %w", kubeconfig, err)
+	}
+	return config, nil
 }
 
 func check(ctx context.Context, store Store) error {
