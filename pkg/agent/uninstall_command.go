@@ -76,22 +76,14 @@ func (o *uninstallOptions) run(ctx context.Context) error {
 	if err := a.connect(); err != nil {
 		return err
 	}
-	owner, err := o.markerOwner(ctx, a)
-	if err != nil {
-		return err
-	}
-	err = uninstall.New(uninstall.Config{
+	err := uninstall.New(uninstall.Config{
 		Scope:  mirror.Scope{HubNamespace: o.ClusterName, InstallNamespace: o.Namespace},
 		AddOn:  types.UID(o.addOnUID),
-		Owner:  owner,
+		Owner:  func(ctx context.Context) (*metav1.OwnerReference, error) { return o.markerOwner(ctx, a) },
 		Client: a.managed.ConfigMaps(o.Namespace),
 		Leases: a.home.Leases(o.Namespace),
-		Report: func(ctx context.Context, message string) {
-			if err := o.tellHub(ctx, a, message); err != nil {
-				klog.FromContext(ctx).Info("Cannot tell the hub what is left", "reason", err.Error())
-			}
-		},
-		Clock: a.clock,
+		Report: func(ctx context.Context, message string) error { return o.tellHub(ctx, a, message) },
+		Clock:  a.clock,
 	}).Run(ctx)
 	if err == nil {
 		klog.FromContext(ctx).Info("No copy is left")

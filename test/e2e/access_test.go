@@ -154,7 +154,10 @@ func managedAccess(ns string) []accessCase {
 	}
 	all := append(append([]string{}, readVerbs...), writeVerbs...)
 	add("the copies", true, attributes{Namespace: ns, Resource: "configmaps"}, "list", "watch", "create", "update", "delete")
+	add("a copy is created, or written whole", false, attributes{Namespace: ns, Resource: "configmaps"}, "patch", "deletecollection")
 	add("the lease", true, attributes{Group: "coordination.k8s.io", Namespace: ns, Resource: "leases", Name: agentLease}, "get", "update")
+	add("it is somebody else's", false,
+		attributes{Group: "coordination.k8s.io", Namespace: ns, Resource: "leases", Name: "other"}, "get", "update", "patch", "delete")
 	add("the hub credentials", true, attributes{Namespace: ns, Resource: "secrets", Name: agentSecret}, readVerbs...)
 	add("they are the registration agent's to write", false, attributes{Namespace: ns, Resource: "secrets", Name: agentSecret}, writeVerbs...)
 	add("it is somebody else's", false, attributes{Namespace: ns, Resource: "secrets", Name: "other"}, all...)

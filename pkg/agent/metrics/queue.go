@@ -57,8 +57,13 @@ func (q *queueMetrics) Collect(metrics chan<- prometheus.Metric) {
 func (m *Metrics) Queue() workqueue.MetricsProvider { return m.queue }
 
 // The methods of workqueue.MetricsProvider, each for the queue of this name.
+
+// NewDepthMetric begins at 0: each connection to the hub has a queue of its own,
+// and what was left in the one before does not wait any more.
 func (q *queueMetrics) NewDepthMetric(name string) workqueue.GaugeMetric {
-	return q.depth.WithLabelValues(name)
+	depth := q.depth.WithLabelValues(name)
+	depth.Set(0)
+	return depth
 }
 
 func (q *queueMetrics) NewAddsMetric(name string) workqueue.CounterMetric {

@@ -131,16 +131,21 @@ func (c *Controller) relateAll(logger klog.Logger) {
 	logger.Info("Mirroring ConfigMaps", "onHub", len(sources), "inInstallNamespace", len(copies))
 }
 
-// relate takes one more name into account, and returns what is known now.
+// relate takes one more name into account, and returns what is known now. What
+// was left alone as long as nothing was known is looked at again.
 func (c *Controller) relate(logger klog.Logger, source *Source, target *Copy) Relation {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	before := c.relation
-	c.relation = before.with(source, target)
-	if c.relation == Same && before != Same {
+	now := before.with(source, target)
+	c.relation = now
+	c.mu.Unlock()
+	switch {
+	case now == Same && before != Same:
 		logger.Info("The hub's namespace is the install namespace: nothing is copied")
+	case now == Distinct && before == Undecided:
+		c.Resync()
 	}
-	return c.relation
+	return now
 }
 
 func (c *Controller) next(ctx context.Context) bool {

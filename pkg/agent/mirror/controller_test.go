@@ -225,3 +225,20 @@ func TestHubThatManagesItself(t *testing.T) {
 		t.Errorf("wrote %v", got)
 	}
 }
+
+// TestNamespacesOfOneName: as long as nothing tells that they are two, nothing
+// is deleted; what was left alone is made good once something does.
+func TestNamespacesOfOneName(t *testing.T) {
+	w := newWorld(t)
+	w.scope = Scope{HubNamespace: scope.HubNamespace, InstallNamespace: scope.HubNamespace}
+	w.target("orphan", "1", owned)
+	w.start()
+	w.eventually("ready", func() bool { return w.controller.Ready() == nil })
+	w.eventually("looked at", func() bool { return w.controller.queue.Len() == 0 })
+	if w.value("orphan") != "1" {
+		t.Fatal("deleted what may be a source")
+	}
+	w.source("a", "1")
+	w.eventuallyValue("a", "1")
+	w.eventuallyValue("orphan", "-")
+}

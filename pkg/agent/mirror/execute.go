@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"open-cluster-management.io/helloworld-addon/manifests"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/view"
 )
 
 // Writer writes the ConfigMaps of the install namespace.
@@ -63,6 +64,7 @@ func remove(ctx context.Context, writer Writer, action Action) error {
 }
 
 func failed(verb, name string, err error) error {
+	err = view.Steady(err)
 	switch {
 	case err == nil:
 		return nil

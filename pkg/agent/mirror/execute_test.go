@@ -3,7 +3,9 @@ package mirror
 import (
 	"context"
 	"errors"
+	"net"
 	"net/http"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -98,5 +100,23 @@ func TestExecuteTellsStaleFromRefused(t *testing.T) {
 				t.Errorf("got %v, want stale %t", err, test.stale)
 			}
 		})
+	}
+}
+
+// TestCutConnectionsAreToldOnce: each names another port of the agent's own, which
+// makes no other failure of it.
+func TestCutConnectionsAreToldOnce(t *testing.T) {
+	known := failures{}
+	for i, want := range []change{appeared, unchanged} {
+		writer := &recorder{err: &net.OpError{Op: "read", Net: "tcp", Source: &net.TCPAddr{Port: 40000 + i},
+			Addr: &net.TCPAddr{Port: 6443}, Err: syscall.ECONNRESET}}
+		action := Action{Kind: Create, Name: "a", Object: &corev1.ConfigMap{}}
+		err := execute(t.Context(), writer, action)
+		if !errors.Is(err, syscall.ECONNRESET) {
+			t.Fatalf("got %v, want the connection's error", err)
+		}
+		if got := known.record(action, err); got != want {
+			t.Errorf("time %d: %s: got change %d, want %d", i+1, err, got, want)
+		}
 	}
 }

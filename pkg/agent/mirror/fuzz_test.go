@@ -26,6 +26,9 @@ func FuzzPlan(f *testing.F) {
 	f.Add([]byte{0x01, 0x00, 0x11, 0x83, 0x01, 0x83, 0x19, 0x8b, 0x01, 0x87, 0x03, 0x83})
 	f.Add([]byte{0x00, 0x83, 0x29, 0xa3, 0x01, 0x04, 0x01, 0x05, 0x01, 0x85, 0x09, 0x0d})
 	f.Add([]byte{0x01, 0x43, 0x00, 0xc3, 0x01, 0xc7, 0x01, 0xcf, 0x03, 0xff, 0xff, 0x8f})
+	// The uninstall marker on both sides, and changes of copies that others have
+	// labelled: an update, an adoption and a replacement.
+	f.Add([]byte{0x11, 0xa3, 0x11, 0x25, 0, 0, 0x19, 0xab, 0, 0, 0, 0, 0x01, 0x87})
 	f.Fuzz(func(t *testing.T, state []byte) {
 		hub, managed := statesFrom(state)
 		before := clone(managed)
@@ -45,12 +48,18 @@ func FuzzPlan(f *testing.F) {
 		}
 		for name, cm := range hub {
 			checkCopy(t, cm, before[name], managed[name])
+			if !keepsLabel(before[name], managed[name]) {
+				t.Errorf("somebody's label on %s is gone", name)
+			}
 		}
 	})
 }
 
-// fuzzNames has an excluded name among the others.
-var fuzzNames = []string{"a", "b", "kube-root-ca.crt", "c", "openshift-service-ca.crt", "d"}
+// othersLabel is on some objects of the managed cluster, copies or not.
+const othersLabel = "example.com/team"
+
+// fuzzNames has excluded names among the others.
+var fuzzNames = []string{"a", "b", "kube-root-ca.crt", "c", "openshift-service-ca.crt", "d", manifests.UninstallMarker}
 
 // statesFrom builds the two sides. Of each two bytes the first is the object
 // on the hub, the second the one on the managed cluster, by their bits.
@@ -66,6 +75,9 @@ func statesFrom(state []byte) (hub, managed map[string]*corev1.ConfigMap) {
 		}
 		if m&1 != 0 {
 			cm := fuzzObject(name, "managed", m)
+			if len(cm.BinaryData) > 0 {
+				label(othersLabel, "theirs")(cm)
+			}
 			for bit, change := range map[byte]func(*corev1.ConfigMap){
 				2: label(manifests.ManagedByLabel, manifests.ManagedByAgent), 4: adopt,
 				64: terminating, 128: annotation(manifests.SourceAnnotation, scope.SourceOf(name)),
@@ -109,6 +121,11 @@ func clone(state map[string]*corev1.ConfigMap) map[string]*corev1.ConfigMap {
 		copied[name] = cm.DeepCopy()
 	}
 	return copied
+}
+
+// keepsLabel says whether somebody's label is still there if the object is.
+func keepsLabel(before, after *corev1.ConfigMap) bool {
+	return before == nil || after == nil || before.Labels[othersLabel] == after.Labels[othersLabel]
 }
 
 func mayWrite(cm *corev1.ConfigMap) bool {
@@ -171,6 +188,8 @@ func checkCopy(t *testing.T, source, before, after *corev1.ConfigMap) {
 		}
 	case after == nil:
 		t.Errorf("no copy of %s", source.Name)
+	case !scope.NewCopy(after).Owned:
+		t.Errorf("copy of %s is not marked as one", source.Name)
 	case DigestOf(source.Data, source.BinaryData) != DigestOf(after.Data, after.BinaryData) ||
 		isTrue(source.Immutable) != isTrue(after.Immutable):
 		t.Errorf("copy of %s differs", source.Name)

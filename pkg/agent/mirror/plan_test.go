@@ -101,6 +101,7 @@ func TestPlanOne(t *testing.T) {
 		{"root CA on both sides", "rule 1", configMap("kube-root-ca.crt", one), configMap("kube-root-ca.crt", two, adopt), Ignore},
 		{"root CA that looks owned", "rule 1", nil, configMap("kube-root-ca.crt", two, owned), Ignore},
 		{"service CA on the hub", "rule 1", configMap("openshift-service-ca.crt", one), nil, Ignore},
+		{"uninstall marker on the hub", "a copy would make the agent stop", configMap("helloworld-agent-uninstall", one), nil, Ignore},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

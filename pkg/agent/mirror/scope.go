@@ -10,8 +10,8 @@ import (
 
 // excludedNames are put into every namespace by Kubernetes (the root CA
 // publisher of kube-controller-manager) and OpenShift (service-ca-operator),
-// with a content of each cluster's own.
-var excludedNames = []string{"kube-root-ca.crt", "openshift-service-ca.crt"}
+// with a content of each cluster's own; the last one is the pre-delete hook's.
+var excludedNames = []string{"kube-root-ca.crt", "openshift-service-ca.crt", manifests.UninstallMarker}
 
 // Excluded says whether ConfigMaps of this name are never copied, changed or
 // deleted.

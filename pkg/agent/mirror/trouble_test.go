@@ -257,6 +257,10 @@ func TestAnswersTheMarker(t *testing.T) {
 	w.source(marker, "never copied")
 	w.start()
 	w.settled("first")
+	w.eventually("the one that is to be copied is in sync", func() bool {
+		s := w.controller.Summary()
+		return s.Wanted == 1 && s.Synced == 1
+	})
 	stopped := fmt.Errorf("stopped")
 	w.closed.Store(&stopped)
 	w.target(marker, "", label("helloworld.open-cluster-management.io/uninstall", "uid-1"))

@@ -37,15 +37,15 @@ func Owned(scope mirror.Scope, configMaps []corev1.ConfigMap) []Copy {
 	return copies
 }
 
-// Marker is the uninstall marker to write, given the present one, nil for none.
-// It returns nil where the present one is right.
-func Marker(present *corev1.ConfigMap, config Config) (*corev1.ConfigMap, error) {
+// Marker is the uninstall marker to write, given the present one, and what it is
+// to go with, each nil for none. It returns nil where the present one is right.
+func Marker(present *corev1.ConfigMap, config Config, owner *metav1.OwnerReference) (*corev1.ConfigMap, error) {
 	wanted := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 		Name: manifests.UninstallMarker, Namespace: config.Scope.InstallNamespace,
 		Labels: map[string]string{manifests.UninstallLabel: string(config.AddOn)},
 	}}
-	if config.Owner != nil {
-		wanted.OwnerReferences = []metav1.OwnerReference{*config.Owner}
+	if owner != nil {
+		wanted.OwnerReferences = []metav1.OwnerReference{*owner}
 	}
 	if present == nil {
 		return wanted, nil

@@ -54,18 +54,18 @@ type Config struct {
 	Scope mirror.Scope
 	// AddOn is the UID of the ManagedClusterAddOn that is being deleted.
 	AddOn types.UID
-	// Owner is what the marker goes with, which has to be in the same namespace:
+	// Owner finds what the marker goes with, which has to be in the same namespace:
 	// the Job that runs the hook, or, where that is on a hosting cluster, something
-	// that is removed with the agent. Nil where it is run by hand, and the marker
-	// stays.
-	Owner  *metav1.OwnerReference
+	// that is removed with the agent. It returns nil where it is run by hand, and
+	// the marker stays.
+	Owner  func(ctx context.Context) (*metav1.OwnerReference, error)
 	Client Client
 	// Leases has the agent's lease, which goes last: one that stays behind would
 	// make the add-on look available when it is enabled again, before its agent
 	// runs.
 	Leases LeaseClient
-	// Report is told what is left, when it changes.
-	Report func(ctx context.Context, message string)
+	// Report is told what is left, when it changes, and again where it failed.
+	Report func(ctx context.Context, message string) error
 	Clock  clock.WithTicker
 }
 
@@ -91,33 +91,22 @@ func (h *Hook) Run(ctx context.Context) error {
 	if err := h.stopAgent(ctx); err != nil {
 		return err
 	}
-	wait := retryBase
-	for {
-		left, err := h.pass(ctx)
+	for wait := retryBase; ; wait = min(2*wait, retryMax) {
+		err := h.pass(ctx)
+		if err == nil {
+			err = h.finish(ctx)
+		}
 		switch {
+		case err == nil:
+			return nil
 		case ctx.Err() != nil:
 			return fmt.Errorf("remove the copies: %w", context.Cause(ctx))
-		case err == nil && left == 0:
-			done, err := h.stable(ctx)
-			if err != nil {
-				return err
-			}
-			if !done {
-				continue
-			}
-			if err = h.dropLease(ctx); err == nil {
-				return nil
-			}
-			logger.Error(err, "The copies are removed, the lease is not, trying again", "wait", wait)
-			h.tell(ctx, err)
-		case err != nil:
-			logger.Error(err, "Not all copies are removed, trying again", "left", left, "wait", wait)
-			h.tell(ctx, err)
 		}
+		logger.Error(err, "Not everything is removed, trying again", "wait", wait)
+		h.tell(ctx, err)
 		if err := h.sleep(ctx, wait); err != nil {
 			return err
 		}
-		wait = min(2*wait, retryMax)
 	}
 }
 
@@ -162,7 +151,11 @@ func (h *Hook) mark(ctx context.Context) error {
 	if apierrors.IsNotFound(err) {
 		present = nil
 	}
-	wanted, err := Marker(present, h.config)
+	owner, err := h.config.Owner(ctx)
+	if err != nil {
+		return err
+	}
+	wanted, err := Marker(present, h.config, owner)
 	switch {
 	case err != nil || wanted == nil:
 		return err
@@ -186,15 +179,12 @@ func (h *Hook) readAnswer(ctx context.Context) bool {
 	return h.answered
 }
 
-// pass deletes the copies that there are, and returns how many are left by a
-// list that is made afterwards; the error says why.
-func (h *Hook) pass(ctx context.Context) (left int, err error) {
+// pass deletes the copies that there are. The error says what is left by a list
+// that is made afterwards, and why.
+func (h *Hook) pass(ctx context.Context) error {
 	copies, err := h.list(ctx)
-	if err != nil {
-		return 0, err
-	}
-	if len(copies) == 0 {
-		return 0, nil
+	if err != nil || len(copies) == 0 {
+		return err
 	}
 	h.most = max(h.most, len(copies))
 	var errs []error
@@ -203,13 +193,17 @@ func (h *Hook) pass(ctx context.Context) (left int, err error) {
 			errs = append(errs, err)
 		}
 	}
-	if copies, err = h.list(ctx); err != nil {
-		return 0, err
+	return h.left(ctx, errors.Join(errs...))
+}
+
+// left is the error for the copies that a list shows, nil where it shows none.
+func (h *Hook) left(ctx context.Context, cause error) error {
+	copies, err := h.list(ctx)
+	if err != nil || len(copies) == 0 {
+		return err
 	}
-	if len(copies) == 0 {
-		return 0, nil
-	}
-	return len(copies), &Remaining{Copies: copies, Most: h.most, Cause: errors.Join(errs...)}
+	h.most = max(h.most, len(copies))
+	return &Remaining{Copies: copies, Most: h.most, Cause: cause}
 }
 
 // remove deletes the very object that was listed.
@@ -228,19 +222,19 @@ func (h *Hook) remove(ctx context.Context, found Copy) error {
 	return fmt.Errorf("delete ConfigMap %s: %w", found.Name, err)
 }
 
-// stable says whether the copies stay away. An agent that has answered writes
-// no more; where none has, time has to tell.
-func (h *Hook) stable(ctx context.Context) (bool, error) {
-	if h.answered || h.readAnswer(ctx) {
-		// What was on its way when the agent answered has arrived since.
-		copies, err := h.list(ctx)
-		return err == nil && len(copies) == 0, nil
+// finish deletes the lease when the copies stay away. An agent that has answered
+// writes no more; where none has, time has to tell.
+func (h *Hook) finish(ctx context.Context) error {
+	if !h.answered && !h.readAnswer(ctx) {
+		if err := h.sleep(ctx, stablePeriod); err != nil {
+			return err
+		}
 	}
-	if err := h.sleep(ctx, stablePeriod); err != nil {
-		return false, err
+	// What was on its way when the agent answered has arrived since.
+	if err := h.left(ctx, nil); err != nil {
+		return err
 	}
-	copies, err := h.list(ctx)
-	return err == nil && len(copies) == 0, nil
+	return h.dropLease(ctx)
 }
 
 // dropLease deletes the agent's lease. An agent that has stopped for the
@@ -280,10 +274,15 @@ func (h *Hook) listPage(ctx context.Context, options metav1.ListOptions) (*corev
 
 // tell reports when there is something new.
 func (h *Hook) tell(ctx context.Context, err error) {
-	if message := err.Error(); message != h.told {
-		h.told = message
-		h.config.Report(ctx, message)
+	message := err.Error()
+	if message == h.told {
+		return
 	}
+	if err := h.config.Report(ctx, message); err != nil {
+		klog.FromContext(ctx).Info("Cannot tell the hub what is left, trying again", "reason", err.Error())
+		return
+	}
+	h.told = message
 }
 
 func (h *Hook) sleep(ctx context.Context, wait time.Duration) error {

@@ -33,6 +33,9 @@ type cluster struct {
 	clock *clocktesting.FakeClock
 	said  chan string
 	ended chan error
+	// deaf says that the hub cannot be told anything, and ownerless that what the
+	// marker goes with cannot be found.
+	deaf, ownerless atomic.Bool
 }
 
 func newCluster(t *testing.T) *cluster {
@@ -62,11 +65,26 @@ func (c *cluster) start(ctx context.Context) {
 	}
 	hook := New(Config{
 		Scope: mirror.Scope{HubNamespace: "cluster1", InstallNamespace: namespace}, AddOn: "uid-1",
-		Owner:  &metav1.OwnerReference{APIVersion: "batch/v1", Kind: "Job", Name: "job", UID: "job-uid"},
+		Owner:  c.owner,
 		Client: client.ConfigMaps(namespace), Leases: client.Leases(namespace), Clock: c.clock,
-		Report: func(_ context.Context, message string) { c.said <- message },
+		Report: c.report,
 	})
 	go func() { c.ended <- hook.Run(ctx) }()
+}
+
+func (c *cluster) owner(context.Context) (*metav1.OwnerReference, error) {
+	if c.ownerless.Load() {
+		return nil, errors.New("no owner to be found")
+	}
+	return &metav1.OwnerReference{APIVersion: "batch/v1", Kind: "Job", Name: "job", UID: "job-uid"}, nil
+}
+
+func (c *cluster) report(_ context.Context, message string) error {
+	if c.deaf.Load() {
+		return errors.New("the hub is away")
+	}
+	c.said <- message
+	return nil
 }
 
 // until lets time pass until the condition holds.

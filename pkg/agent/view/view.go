@@ -167,6 +167,7 @@ func (v *View[T]) note(err error) {
 	if v.running.Err() != nil {
 		return
 	}
+	err = Steady(err)
 	v.mu.Lock()
 	last := v.last
 	v.last = err
