@@ -70,14 +70,7 @@ func (o *Options) Validate() error {
 		problems = append(problems, fmt.Errorf("--certificate-life=%s: give at least %s, or OCM's registration agent asks for certificates without end",
 			o.CertificateLife, shortestLife))
 	}
-	if o.HubAs != "" {
-		if slices.Contains(o.names(), o.HubAs) {
-			problems = append(problems, fmt.Errorf("--hub-as=%s: a cluster of the sandbox has this name already", o.HubAs))
-		}
-		if invalid := validation.IsDNS1123Label(o.HubAs); len(invalid) > 0 {
-			problems = append(problems, fmt.Errorf("--hub-as=%s: cannot be a cluster's name: %s", o.HubAs, strings.Join(invalid, ", ")))
-		}
-	}
+	problems = append(problems, o.validateHubAs()...)
 	for flag, value := range map[string]*string{"--dir": &o.Dir, "--programs": &o.Programs, "--module": &o.Module} {
 		if *value == "" {
 			problems = append(problems, fmt.Errorf("%s: name a directory", flag))
@@ -96,6 +89,20 @@ func (o *Options) Validate() error {
 		}
 	}
 	return errors.Join(problems...)
+}
+
+func (o *Options) validateHubAs() []error {
+	if o.HubAs == "" {
+		return nil
+	}
+	var problems []error
+	if slices.Contains(o.names(), o.HubAs) {
+		problems = append(problems, fmt.Errorf("--hub-as=%s: a cluster of the sandbox has this name already", o.HubAs))
+	}
+	if invalid := validation.IsDNS1123Label(o.HubAs); len(invalid) > 0 {
+		problems = append(problems, fmt.Errorf("--hub-as=%s: cannot be a cluster's name: %s", o.HubAs, strings.Join(invalid, ", ")))
+	}
+	return problems
 }
 
 // names are the clusters' names, the hubs' first.

@@ -24,6 +24,9 @@ func TestValidateReportsEveryProblem(t *testing.T) {
 		{"nobody to host them", Options{Dir: "d", Programs: "p", Module: "m", Hubs: 1, Clusters: 1, Hosted: 1}, []string{"--hosted=1", "at most 0"}},
 		{"lives that end before they begin", Options{Dir: "d", Programs: "p", Module: "m", Hubs: 1, Clusters: 1, CertificateLife: time.Minute},
 			[]string{"--certificate-life=1m0s: give at least 2m0s"}},
+		{"a hub that manages itself", Options{Dir: "d", Programs: "p", Module: "m", Hubs: 1, Clusters: 1, HubAs: "local-cluster"}, nil},
+		{"under a cluster's name", Options{Dir: "d", Programs: "p", Module: "m", Hubs: 1, Clusters: 1, HubAs: "cluster1"}, []string{"--hub-as=cluster1", "has this name already"}},
+		{"under no name", Options{Dir: "d", Programs: "p", Module: "m", Hubs: 1, Clusters: 1, HubAs: "A_B"}, []string{"--hub-as=A_B: cannot be a cluster's name"}},
 		{"all at once", Options{Clusters: 0, Images: []string{"app"}}, []string{"--clusters=0", "--dir:", "--programs:", "--module:", "--image:"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
