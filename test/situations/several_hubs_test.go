@@ -14,9 +14,8 @@ func TestSeveralHubs(t *testing.T) {
 	c := load(t).clusters[0]
 	second, err := newAPI(os.Getenv("SECOND_HUB_KUBECONFIG"))
 	must(t, "SECOND_HUB_KUBECONFIG", err)
-	t.Run("7_the_hub_refuses_the_cluster_which_joins_another_one", func(t *testing.T) {
-		c.play(t, situation{t.Name(), func(t *testing.T, c *cluster) { refused(t, c, second) }})
-	})
+	s := situation{"7_one_hub_refuses_the_cluster_and_the_other_one_dies", func(t *testing.T, c *cluster) { refused(t, c, second) }}
+	t.Run(s.name, func(t *testing.T) { c.play(t, s) })
 }
 
 // refused: the first hub refuses the cluster, which goes to the second one, where
