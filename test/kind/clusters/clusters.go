@@ -146,6 +146,7 @@ func (s *Set) Down() error {
 	var errs []error
 	for name, ours := range existing {
 		if !ours {
+			s.Progress.Say("%s stays: it was not made with a kubeconfig in %s", s.kindName(name), s.Dir)
 			continue
 		}
 		if err := s.provider.Delete(s.kindName(name), s.Kubeconfig(name)); err != nil {
