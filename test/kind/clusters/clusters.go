@@ -1,16 +1,18 @@
 package clusters
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
+	osexec "os/exec"
 	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 	"sigs.k8s.io/kind/pkg/cluster"
+	"sigs.k8s.io/kind/pkg/exec"
 )
 
 const (
@@ -37,7 +39,7 @@ func Open(ctx context.Context, options Options) (*Set, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, dockerTimeout)
 	defer cancel()
-	answer, err := exec.CommandContext(ctx, "docker", "info", "--format", "{{.ServerVersion}}").CombinedOutput()
+	answer, err := osexec.CommandContext(ctx, "docker", "info", "--format", "{{.ServerVersion}}").CombinedOutput()
 	if err != nil {
 		return nil, fmt.Errorf("the Docker engine does not answer: %w: %s\nkind runs clusters as Docker containers: "+
 			"install Docker and start it, and see that `docker info` works for this user", err, strings.TrimSpace(string(answer)))
@@ -116,13 +118,23 @@ func (s *Set) createOne(ctx context.Context, name, nodeImage string) error {
 			options = append(options, cluster.CreateWithNodeImage(nodeImage))
 		}
 		if err := provider.Create(s.kindName(name), options...); err != nil {
-			return fmt.Errorf("create the kind cluster %s: %w", s.kindName(name), err)
+			return fmt.Errorf("create the kind cluster %s: %w", s.kindName(name), withOutput(err))
 		}
 		if err := s.writeKubeconfigs(name); err != nil {
 			return err
 		}
 		return s.answers(ctx, name)
 	})
+}
+
+// withOutput adds what the command printed whose failure err is: kind's errors
+// name the command and its exit status alone.
+func withOutput(err error) error {
+	failed := exec.RunErrorForError(err)
+	if failed == nil || len(bytes.TrimSpace(failed.Output)) == 0 {
+		return err
+	}
+	return fmt.Errorf("%w: %s", err, bytes.TrimSpace(failed.Output))
 }
 
 // Down removes the clusters that were made here, and their kubeconfigs.
@@ -134,6 +146,7 @@ func (s *Set) Down() error {
 	var errs []error
 	for name, ours := range existing {
 		if !ours {
+			s.Progress.Say("%s stays: it was not made with a kubeconfig in %s", s.kindName(name), s.Dir)
 			continue
 		}
 		if err := s.provider.Delete(s.kindName(name), s.Kubeconfig(name)); err != nil {

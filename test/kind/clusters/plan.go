@@ -31,8 +31,8 @@ func planUp(wanted []string, existing map[string]bool, kindName func(string) str
 	}
 	if len(foreign) > 0 {
 		return plan{}, fmt.Errorf("there are kind clusters already that were not made here: %s\n"+
-			"delete them (kind delete cluster --name %s), or give this set other names with KIND_PREFIX=",
-			strings.Join(foreign, ", "), foreign[0])
+			"delete them (kind delete cluster --name %s, or docker rm -f -v %s-control-plane), or give this set other names with KIND_PREFIX=",
+			strings.Join(foreign, ", "), foreign[0], foreign[0])
 	}
 	for name, ours := range existing {
 		if ours {

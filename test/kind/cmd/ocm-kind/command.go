@@ -175,7 +175,8 @@ func openStarted(ctx context.Context, options *clusters.Options) (*clusters.Set,
 		return nil, nil, err
 	}
 	if len(names) == 0 || names[0] != clusters.Hub {
-		return nil, nil, fmt.Errorf("there are no clusters of %s: make kind-up first", options.Dir)
+		return nil, nil, fmt.Errorf("%s has no kubeconfig of a kind cluster %s%s that is there: make kind-up first, with the same KIND_PREFIX and KIND_DIR",
+			options.Dir, options.Prefix, clusters.Hub)
 	}
 	return set, names, nil
 }
