@@ -52,7 +52,7 @@ test: test-unit test-sandbox ## All tests that pass within 10 minutes once the p
 help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} \
 		/^[a-z0-9-]+:.*## / {printf "  %-18s %s\n", $$1, $$2}' Makefile
-	@printf '\nVariables: IMAGE, CLUSTERS (%s), SANDBOX_DIR (%s), KUBECONFIG (deploy-example), ONCE (demo)\n' '$(CLUSTERS)' '$(SANDBOX_DIR)'
+	@printf '\nVariables: IMAGE, CLUSTERS (%s), SANDBOX_DIR (%s), KUBECONFIG (deploy-example), ONCE (demo),\nKIND_DIR, KIND_PREFIX, KIND_NODE_IMAGE, OCM_IMAGES (kind)\n' '$(CLUSTERS)' '$(SANDBOX_DIR)'
 
 .PHONY: build
 build: ## Build the add-on's programs into bin/
@@ -215,7 +215,7 @@ kind-down: bin/ocm-kind ## Delete the kind clusters and their kubeconfigs
 	@$(KIND) down
 
 .PHONY: e2e
-e2e: bin/ocm-kind images $(BUILT_KUBECTL) ## Run the end-to-end scenarios on kind clusters of their own (KEEP=1 keeps them)
+e2e: bin/ocm-kind images shell-image $(BUILT_KUBECTL) ## Run the end-to-end scenarios on kind clusters of their own (KEEP=1 keeps them)
 	@KUBECTL=$(KUBECTL) OCM_IMAGES=$(OCM_IMAGES) KIND_NODE_IMAGE=$(KIND_NODE_IMAGE) KEEP=$(KEEP) \
 		test/e2e/on-kind $(IMAGE) $(TEST_FLAGS)
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -37,8 +38,27 @@ func (r *recorder) print(w io.Writer) {
 	}
 	fmt.Fprintln(w, "\nmeasured:")
 	for _, entry := range r.list {
-		fmt.Fprintf(w, "  %10s  %s\n", entry.duration.Round(time.Millisecond), entry.name)
+		fmt.Fprintf(w, "  %10s  %s%s\n", entry.duration.Round(time.Millisecond), entry.name, aimOf(entry.name))
 	}
+}
+
+// aims are what a quiet machine should reach, on kind too, by how a timing's
+// name ends.
+var aims = map[string]string{
+	"→ first copy":                    "15 s",
+	"→ condition Available":           "30 s after the lease's first renewal",
+	"change → copy, median of 30":     "50 ms",
+	"agent's Deployment available":    "20 s",
+	"controller deleted → new leader": "5 s",
+}
+
+func aimOf(name string) string {
+	for end, aim := range aims {
+		if strings.HasSuffix(name, end) {
+			return "  (aim: " + aim + ")"
+		}
+	}
+	return ""
 }
 
 // percentile of the durations, by the nearest rank; p is in (0, 100].
