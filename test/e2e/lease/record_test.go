@@ -101,7 +101,7 @@ func (r *record) gap(since time.Time) time.Duration {
 // tolerance is what a measured gap may be longer than one period and the
 // outage, in periods: a request's own time, the wait for the next attempt after
 // one that failed, and what else a busy machine does.
-const tolerance = 1.0
+const tolerance = 0.5
 
 // wantGap fails the test when the renewals since then are further apart than
 // one period and the outage.
