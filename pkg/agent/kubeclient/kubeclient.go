@@ -5,8 +5,8 @@
 // It exists because the generated clientset registers every API group of
 // Kubernetes, which costs the agent megabytes of program and memory. The
 // clients here are client-go's own generic ones (gentype) on a scheme of the few
-// types that are used, and speak protobuf where the API server does. The package holds no credentials and makes no
-// request of its own.
+// types that are used, and speak protobuf where the API server does. The package
+// holds no credentials and makes no request of its own.
 package kubeclient
 
 import (

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
@@ -54,6 +55,7 @@ type Controller struct {
 	relation Relation
 	failures failures
 	trend    trend
+	remnants map[string]*metav1.ObjectMeta
 }
 
 // New makes a Controller that does nothing until it is run.
@@ -66,6 +68,7 @@ func New(config Config) *Controller {
 			Name: "mirror", Clock: config.Clock, MetricsProvider: config.QueueMetrics}),
 		relation: Relate(config.Scope, nil, nil),
 		failures: failures{},
+		remnants: map[string]*metav1.ObjectMeta{},
 	}
 }
 

@@ -28,8 +28,9 @@ func (c *Controller) reconcile(ctx context.Context, name string) error {
 	target := c.copies.Get(scope.InstallNamespace, name)
 	arrived := c.arrivals.take(name)
 
-	action := PlanOne(scope, c.relate(logger, source, target), name, source, target)
+	action := withRemnant(PlanOne(scope, c.relate(logger, source, target), name, source, target), c.remnant(name))
 	err := execute(ctx, c.config.Writer, action)
+	c.keepRemnant(action, err)
 	c.observe(logger, action, err, arrived)
 	c.record(logger, action, source, err)
 	return err

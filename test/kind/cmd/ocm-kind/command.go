@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -137,7 +138,7 @@ func loadCommand(options *clusters.Options) *cobra.Command {
 				return err
 			}
 			for _, name := range names {
-				err := options.Progress.Step(cmd.Context(), fmt.Sprintf("%s has %v", name, images), nil, func(ctx context.Context) error {
+				err := options.Progress.Step(cmd.Context(), name+" has "+strings.Join(images, ", "), nil, func(ctx context.Context) error {
 					return set.Load(ctx, name, images...)
 				})
 				if err != nil {
