@@ -215,7 +215,7 @@ kind-down: bin/ocm-kind ## Delete the kind clusters and their kubeconfigs
 	@$(KIND) down
 
 .PHONY: e2e
-e2e: bin/ocm-kind images shell-image $(BUILT_KUBECTL) ## Run the end-to-end scenarios on kind clusters of their own (KEEP=1 keeps them)
+e2e: bin/ocm-kind images shell-image $(BUILT_KUBECTL) ## Run the end-to-end scenarios on kind clusters of their own (KEEP=1 keeps them, LONG_TESTS=1: situations too)
 	@KUBECTL=$(KUBECTL) OCM_IMAGES=$(OCM_IMAGES) KIND_NODE_IMAGE=$(KIND_NODE_IMAGE) KEEP=$(KEEP) \
 		test/e2e/on-kind $(IMAGE) $(TEST_FLAGS)
 

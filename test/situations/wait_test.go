@@ -11,10 +11,10 @@ import (
 
 const (
 	pollInterval = 100 * time.Millisecond
-	// deadline is a guard against waiting for ever, not an aim. OCM's own slowest
-	// steps in these situations are a liveness probe's three failures, and the
-	// look at the lease every 30 seconds.
-	deadline = 3 * time.Minute
+	// deadline is a guard against waiting for ever, not an aim. A kubelet waits up
+	// to five minutes before it starts a program again that keeps ending, as a
+	// registration agent with a bad bootstrap kubeconfig does.
+	deadline = 7 * time.Minute
 	// quiet is how long something that must not happen is watched for.
 	quiet = 3 * time.Second
 )
