@@ -17,6 +17,7 @@ import (
 
 	"open-cluster-management.io/helloworld-addon/manifests"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/hubclient"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/internal/flagcheck"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/kubeclient"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/mirror"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/report"
@@ -56,13 +57,13 @@ func newUninstallCommand() *cobra.Command {
 }
 
 func (o *uninstallOptions) validate() error {
-	var p problems
+	var p flagcheck.Problems
 	o.validateNames(&p)
-	p.name(manifests.FlagAddOnUID, o.addOnUID, "the UID of the ManagedClusterAddOn", validation.IsValidLabelValue)
+	p.Name("--"+manifests.FlagAddOnUID, o.addOnUID, "the UID of the ManagedClusterAddOn", validation.IsValidLabelValue)
 	if (o.jobName == "") != (o.jobUID == "") {
-		p.add(manifests.FlagJobName, o.jobName, "it goes with --%s: give both or none", manifests.FlagJobUID)
+		p.Add("--"+manifests.FlagJobName, o.jobName, "it goes with --%s: give both or none", manifests.FlagJobUID)
 	}
-	return p.err()
+	return p.Err(invalidFlags)
 }
 
 func (o *uninstallOptions) run(ctx context.Context) error {

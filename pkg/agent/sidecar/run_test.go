@@ -56,7 +56,7 @@ func TestRotation(t *testing.T) {
 	s.renews("before")
 	for range 3 {
 		s.put(s.data())
-		serial := fmt.Sprint(s.ca.serial.Load())
+		serial := fmt.Sprint(s.ca.Serial())
 		s.eventually("the new certificate is used", func() bool {
 			s.mu.Lock()
 			defer s.mu.Unlock()
@@ -83,7 +83,7 @@ func TestSecretRecreated(t *testing.T) {
 func TestBadSecretsAreNamedAndForgiven(t *testing.T) {
 	s := newScene(t)
 	good := s.data()
-	old, oldKey := s.ca.issue(time.Now().Add(-2*time.Hour), time.Now().Add(-time.Hour))
+	old, oldKey := s.ca.Issue("agent", time.Now().Add(-2*time.Hour), time.Now().Add(-time.Hour))
 	s.onHub()
 	for _, bad := range []struct {
 		reason Reason
@@ -180,7 +180,7 @@ func TestWrongUse(t *testing.T) {
 	}
 	s := newScene(t)
 	good := filepath.Join(t.TempDir(), "good")
-	if err := os.WriteFile(good, kubeconfigFor(s.hub.HTTP().URL, s.ca.pem, ""), 0o600); err != nil {
+	if err := os.WriteFile(good, kubeconfigFor(s.hub.HTTP().URL, s.ca.PEM, ""), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	names := "-lease-name=a -lease-namespace=b "

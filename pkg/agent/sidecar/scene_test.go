@@ -19,13 +19,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"open-cluster-management.io/helloworld-addon/pkg/agent/internal/fakeapi"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/internal/fakepki"
 )
 
 // scene is a managed cluster with the pod, a hub that asks for client
 // certificates, and a sidecar between them with a period of 250 ms.
 type scene struct {
 	t               *testing.T
-	ca              *authority
+	ca              *fakepki.Authority
 	hub, managed    *fakeapi.Server
 	health, metrics string
 
@@ -35,13 +36,13 @@ type scene struct {
 
 func newScene(t *testing.T) *scene {
 	t.Helper()
-	s := &scene{t: t, ca: newAuthority(t), hub: fakeapi.New(), managed: fakeapi.New(), health: free(t), metrics: free(t)}
+	s := &scene{t: t, ca: fakepki.New(t), hub: fakeapi.New(), managed: fakeapi.New(), health: free(t), metrics: free(t)}
 	s.managed.Start()
 	t.Cleanup(s.managed.Close)
 	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(s.ca.pem)
+	pool.AppendCertsFromPEM(s.ca.PEM)
 	s.hub.HTTP().TLS = &tls.Config{
-		Certificates: []tls.Certificate{s.ca.pair()}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: pool,
+		Certificates: []tls.Certificate{s.ca.Pair("agent", time.Now().Add(-time.Hour), time.Now().Add(time.Hour))}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: pool,
 		VerifyConnection: func(state tls.ConnectionState) error {
 			s.mu.Lock()
 			defer s.mu.Unlock()
@@ -120,8 +121,8 @@ func (s *scene) eventually(what string, condition func() bool) {
 
 // data is a secret as OCM writes it, with a new certificate.
 func (s *scene) data() map[string][]byte {
-	cert, key := s.ca.issue(time.Now().Add(-time.Hour), time.Now().Add(time.Hour))
-	return map[string][]byte{"kubeconfig": kubeconfigFor(s.hub.HTTP().URL, s.ca.pem, fromOCM), "tls.crt": cert, "tls.key": key}
+	cert, key := s.ca.Issue("agent", time.Now().Add(-time.Hour), time.Now().Add(time.Hour))
+	return map[string][]byte{"kubeconfig": kubeconfigFor(s.hub.HTTP().URL, s.ca.PEM, fromOCM), "tls.crt": cert, "tls.key": key}
 }
 
 func (s *scene) put(data map[string][]byte) { s.managed.Put("secrets", secretWith(data)) }

@@ -9,6 +9,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"open-cluster-management.io/helloworld-addon/pkg/agent/internal/fakepki"
 )
 
 // kubeconfigFor has the user as given, in YAML's flow style.
@@ -36,16 +38,16 @@ func secretWith(data map[string][]byte) *corev1.Secret {
 }
 
 func TestLoad(t *testing.T) {
-	ca := newAuthority(t)
+	ca := fakepki.New(t)
 	now := time.Now()
-	cert, key := ca.issue(now.Add(-time.Hour), now.Add(time.Hour))
-	_, otherKey := ca.issue(now.Add(-time.Hour), now.Add(time.Hour))
-	old, oldKey := ca.issue(now.Add(-2*time.Hour), now.Add(-time.Hour))
-	early, earlyKey := ca.issue(now.Add(time.Hour), now.Add(2*time.Hour))
+	cert, key := ca.Issue("agent", now.Add(-time.Hour), now.Add(time.Hour))
+	_, otherKey := ca.Issue("agent", now.Add(-time.Hour), now.Add(time.Hour))
+	old, oldKey := ca.Issue("agent", now.Add(-2*time.Hour), now.Add(-time.Hour))
+	early, earlyKey := ca.Issue("agent", now.Add(time.Hour), now.Add(2*time.Hour))
 	encode := base64.StdEncoding.EncodeToString
 	const server = "https://hub.example.com:6443"
 	user := func(user string, files ...[]byte) *corev1.Secret {
-		data := map[string][]byte{"kubeconfig": kubeconfigFor(server, ca.pem, user)}
+		data := map[string][]byte{"kubeconfig": kubeconfigFor(server, ca.PEM, user)}
 		for i, name := range []string{"tls.crt", "tls.key", "token"} {
 			if i < len(files) && files[i] != nil {
 				data[name] = files[i]
@@ -57,7 +59,7 @@ func TestLoad(t *testing.T) {
 		return secretWith(map[string][]byte{"kubeconfig": []byte(kubeconfig), "tls.crt": cert, "tls.key": key})
 	}
 	replaced := func(before, after string) *corev1.Secret {
-		return raw(strings.ReplaceAll(string(kubeconfigFor(server, ca.pem, fromOCM)), before, after))
+		return raw(strings.ReplaceAll(string(kubeconfigFor(server, ca.PEM, fromOCM)), before, after))
 	}
 	tests := []struct {
 		name    string
@@ -79,7 +81,7 @@ func TestLoad(t *testing.T) {
 		{"an unknown user", replaced("user: default-auth", "user: other"), KubeconfigInvalid, `no user "other"`},
 		{"an unknown cluster", replaced("cluster: default-cluster,", "cluster: other,"), KubeconfigInvalid, `no cluster "other"`},
 		{"no server", replaced(server, "hub"), KubeconfigInvalid, "is no URL"},
-		{"a CA that is none", replaced(encode(ca.pem), encode([]byte("x"))), KubeconfigInvalid, "no PEM certificate"},
+		{"a CA that is none", replaced(encode(ca.PEM), encode([]byte("x"))), KubeconfigInvalid, "no PEM certificate"},
 		{"no certificate's file", user(fromOCM, nil, key), CredentialsMissing, `the file "tls.crt", which is no key of the secret`},
 		{"no key's file", user(fromOCM, cert), CredentialsMissing, `the file "tls.key", which is no key of the secret`},
 		{"no key at all", user("client-certificate: tls.crt", cert), CredentialsMissing, "needs both"},

@@ -80,6 +80,9 @@ func (a *Authority) Issue(commonName string, notBefore, notAfter time.Time) (cer
 		pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: keyDER})
 }
 
+// Serial is the serial number of the certificate that was issued last.
+func (a *Authority) Serial() int64 { return a.serial }
+
 // Fresh issues a certificate for User that is valid for an hour.
 func (a *Authority) Fresh() (certPEM, keyPEM []byte) {
 	a.t.Helper()
