@@ -44,22 +44,24 @@ func (b *bench) oneRow(ctx context.Context) error {
 	b.table.add("(a) one row flipped until its CR is right, p50 / p99", "%s / %s (%d times; the row's write %s / %s); %s",
 		round(percentile(total, 50)), round(percentile(total, 99)), len(total),
 		round(percentile(writes, 50)), round(percentile(writes, 99)), spent)
+	b.table.figure("oneRowSecondsP50", percentile(total, 50).Seconds())
+	b.table.figure("oneRowSecondsP99", percentile(total, 99).Seconds())
 	return nil
 }
 
 // oneHub flips every row of a hub, which says all that it has.
 func (b *bench) oneHub(ctx context.Context) error {
-	return b.flip(ctx, "(a) one hub flipped", b.options.rows(), 1)
+	return b.flip(ctx, "(a) one hub flipped", "oneHub", b.options.rows(), 1)
 }
 
 func (b *bench) many(ctx context.Context) error {
 	if b.options.FlipRows == 0 {
 		return nil
 	}
-	return b.flip(ctx, "(a) many rows flipped", b.options.FlipRows, b.options.Hubs)
+	return b.flip(ctx, "(a) many rows flipped", "manyRows", b.options.FlipRows, b.options.Hubs)
 }
 
-func (b *bench) flip(ctx context.Context, what string, limit, hubs int) error {
+func (b *bench) flip(ctx context.Context, what, figure string, limit, hubs int) error {
 	batches, flipped := b.rows.flipMany(limit, hubs)
 	before, err := b.work()
 	if err != nil {
@@ -89,5 +91,7 @@ func (b *bench) flip(ctx context.Context, what string, limit, hubs int) error {
 	b.flipRate = perSecond(flipped, written)
 	b.table.add(fmt.Sprintf("%s (%d rows): written / all CRs right", what, flipped), "%s (%.0f rows/s) / %s; %s",
 		round(written), b.flipRate, round(last.Sub(start)), spent)
+	b.table.figure(figure+"RowsPerSecond", b.flipRate)
+	b.table.figure(figure+"Seconds", last.Sub(start).Seconds())
 	return nil
 }

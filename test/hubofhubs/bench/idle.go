@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// settle is how long the database's sessions may keep what they have counted to themselves (PGSTAT_IDLE_INTERVAL), and
+// settle is how long the database's sessions may keep what they have counted to themselves (PGSTAT_MAX_INTERVAL), and
 // more.
-const settle = 15 * time.Second
+const settle = 65 * time.Second
 
 // counters are read before and after the idle time.
 type counters struct {
@@ -60,10 +60,6 @@ func (b *bench) idle(ctx context.Context) error {
 		return err
 	}
 	minutes := time.Since(start).Minutes()
-	rss, err := memory(b.sync.command.Process.Pid)
-	if err != nil {
-		return err
-	}
 	b.table.add("(a) idle, per minute: requests to the API server / objects written", "%.1f / %.1f",
 		(after.requests-before.requests)/minutes, (after.written-before.written)/minutes)
 	// one of the transactions is the question before this one
@@ -71,7 +67,25 @@ func (b *bench) idle(ctx context.Context) error {
 		float64(after.transactions-before.transactions-1)/minutes, float64(after.changes-before.changes)/minutes)
 	b.table.add("(a) idle, per minute: CPU of sync / of the database", "%s / %s",
 		perMinute(after.syncCPU-before.syncCPU, minutes), perMinute(after.database-before.database, minutes))
-	b.table.add("(a) memory of sync (RSS) after all this", "%d MB", rss/1e6)
+	b.table.figure("idleTransactionsPerMinute", float64(after.transactions-before.transactions-1)/minutes)
+	b.table.figure("idleWritesPerMinute", (after.written-before.written)/minutes)
+	return b.memory()
+}
+
+// memory says how much the programs have, and had at most.
+func (b *bench) memory() error {
+	now, peak, err := memory(b.sync.command.Process.Pid)
+	if err != nil {
+		return err
+	}
+	database, err := memoryOfFamily(b.server.PID())
+	if err != nil {
+		return err
+	}
+	b.table.add("(a) memory after all this: sync now / at most / the database with its shared buffers", "%d MB / %d MB / %d MB",
+		now/1e6, peak/1e6, database/1e6)
+	b.table.figure("syncPeakBytes", float64(peak))
+	b.table.figure("databaseMemoryBytes", float64(database))
 	return nil
 }
 

@@ -26,8 +26,10 @@ type Options struct {
 	Top, Sync, Programs, Dir string
 	// Copy loads the rows by COPY, as an administrator would, instead of by the reporter's way of writing.
 	Copy bool
-	// MaxDisk ends the load when the database has that many bytes.
+	// MaxDisk ends the load when the database's directory has that many bytes, what is written ahead included.
 	MaxDisk int64
+	// JSON is a file for the figures; empty: none.
+	JSON string
 	// Patience is how long to wait for anything.
 	Patience time.Duration
 }
@@ -54,7 +56,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Programs, "programs", o.Programs, "the directory of etcd and kube-apiserver")
 	flags.StringVar(&o.Dir, "dir", o.Dir, "where to make the database")
 	flags.BoolVar(&o.Copy, "copy", o.Copy, "load by COPY instead of by the reporter's way of writing")
-	flags.Int64Var(&o.MaxDisk, "max-disk", o.MaxDisk, "stop loading when the database has that many bytes")
+	flags.Int64Var(&o.MaxDisk, "max-disk", o.MaxDisk, "stop loading when the database's directory has that many bytes")
+	flags.StringVar(&o.JSON, "json", o.JSON, "a file to write the figures to, too")
 	flags.DurationVar(&o.Patience, "patience", o.Patience, "how long to wait for anything")
 }
 

@@ -118,21 +118,35 @@ func cpuOfFamily(pid int) (time.Duration, error) {
 		return 0, err
 	}
 	total := ticks(fields, 14, 15, 16, 17)
-	all, err := filepath.Glob("/proc/[0-9]*/stat")
+	children, err := childrenOf(pid)
 	if err != nil {
 		return 0, err
 	}
+	for _, child := range children {
+		if fields, err := processTimes(child); err == nil {
+			total += ticks(fields, 14, 15)
+		}
+	}
+	return total, nil
+}
+
+// childrenOf are the processes that a process has started and that have not ended.
+func childrenOf(pid int) ([]int, error) {
+	all, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		return nil, err
+	}
+	var children []int
 	for _, file := range all {
 		child, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
 		if err != nil {
 			continue
 		}
-		fields, err := processTimes(child)
-		if err == nil && fields[1] == strconv.Itoa(pid) {
-			total += ticks(fields, 14, 15)
+		if fields, err := processTimes(child); err == nil && fields[1] == strconv.Itoa(pid) {
+			children = append(children, child)
 		}
 	}
-	return total, nil
+	return children, nil
 }
 
 // childNamed is the process id of this process's child of a name, 0 when there is none.
@@ -156,14 +170,4 @@ func childNamed(name string) (int, error) {
 		}
 	}
 	return 0, nil
-}
-
-// memory is the resident memory of a process in bytes.
-func memory(pid int) (int64, error) {
-	fields, err := processTimes(pid)
-	if err != nil {
-		return 0, err
-	}
-	pages, err := strconv.ParseInt(fields[24-3], 10, 64)
-	return pages * int64(os.Getpagesize()), err
 }

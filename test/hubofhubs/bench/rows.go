@@ -29,14 +29,15 @@ func newRows(options *Options, ids, names []string) *rows {
 	return r
 }
 
-func hubName(hub int) string { return fmt.Sprintf("hub%d", hub) }
+// hubName has its zeros, so that loading hub by hub is loading in the order of the names.
+func hubName(hub int) string { return fmt.Sprintf("hub%04d", hub) }
 
 func (r *rows) entry(hub, cluster, policy int) status.ComplianceEntry {
 	value := "compliant"
 	if cluster%badEvery == 0 || r.flipped[[3]int{hub, cluster, policy}] {
 		value = "non_compliant"
 	}
-	return status.ComplianceEntry{PolicyID: r.ids[policy], Cluster: fmt.Sprintf("%s-cluster%d", hubName(hub), cluster), Compliance: value}
+	return status.ComplianceEntry{PolicyID: r.ids[policy], Cluster: fmt.Sprintf("%s-cluster%04d", hubName(hub), cluster), Compliance: value}
 }
 
 // flip turns a row round. A row that is never compliant stays, and the answer is false.

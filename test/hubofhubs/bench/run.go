@@ -45,11 +45,12 @@ func Run(ctx context.Context, options Options, out io.Writer) (err error) {
 		return err
 	}
 	b := &bench{options: &options, table: &table{progress: os.Stderr}}
-	defer func() { err = errors.Join(err, b.stop(), b.table.write(out)) }()
+	defer func() { err = errors.Join(err, b.stop(), b.table.write(out), b.saveFigures()) }()
 	load, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
 		return err
 	}
+	b.table.figure("rows", float64(options.rows()))
 	b.table.add("size", "%d hubs x %d clusters x %d policies = %d rows; load of the machine before: %s",
 		options.Hubs, options.Clusters, options.Policies, options.rows(), strings.Fields(string(load))[0])
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -62,6 +63,13 @@ func Run(ctx context.Context, options Options, out io.Writer) (err error) {
 	b.sync.stop()
 	b.sync = nil
 	return b.known(ctx)
+}
+
+func (b *bench) saveFigures() error {
+	if b.options.JSON == "" {
+		return nil
+	}
+	return b.table.save(b.options.JSON)
 }
 
 func (b *bench) stop() error {
@@ -170,6 +178,7 @@ func (b *bench) first(ctx context.Context) error {
 		return err
 	}
 	b.table.add("(a) first sync, from the program's start until all CRs are right", "%s; %s", round(last.Sub(start)), spent)
+	b.table.figure("firstSyncSeconds", last.Sub(start).Seconds())
 	return nil
 }
 

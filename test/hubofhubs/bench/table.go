@@ -1,8 +1,10 @@
 package bench
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -13,6 +15,24 @@ import (
 type table struct {
 	progress io.Writer
 	rows     [][2]string
+	figures  map[string]float64
+}
+
+// figure notes a number for programs that read the results.
+func (t *table) figure(name string, value float64) {
+	if t.figures == nil {
+		t.figures = map[string]float64{}
+	}
+	t.figures[name] = value
+}
+
+// save writes the figures to a file.
+func (t *table) save(file string) error {
+	content, err := json.MarshalIndent(map[string]any{"rows": t.rows, "figures": t.figures}, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, append(content, '\n'), 0o644)
 }
 
 // add adds a figure and says it at once: a long run that is ended early has said something.

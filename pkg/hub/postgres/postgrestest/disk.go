@@ -1,0 +1,43 @@
+package postgrestest
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+)
+
+// DiskUsed returns the bytes of all files of a server of one's own: its tables and indexes, what is written ahead and its
+// log. For a server that was there before it is 0.
+func (s *Server) DiskUsed() (int64, error) {
+	if s.dir == "" {
+		return 0, nil
+	}
+	var total int64
+	err := filepath.WalkDir(s.dir, func(_ string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return ignoreGone(err)
+		}
+		if !entry.Type().IsRegular() {
+			return nil
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return ignoreGone(err)
+		}
+		total += info.Size()
+		return nil
+	})
+	if err != nil {
+		return 0, fmt.Errorf("measure PostgreSQL's directory: %w", err)
+	}
+	return total, nil
+}
+
+// ignoreGone takes no offence at a file that the server has just removed.
+func ignoreGone(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
