@@ -2,7 +2,6 @@ package status
 
 import (
 	"cmp"
-	"slices"
 	"strings"
 )
 
@@ -18,6 +17,18 @@ type ruleDecision struct {
 	ClusterNamespace string `json:"clusterNamespace"`
 
 	hub string
+}
+
+// ruleListing lists decisions by cluster and hub; none is more urgent.
+var ruleListing = listing[ruleDecision]{
+	compare: func(a, b ruleDecision) int {
+		return cmp.Or(cmp.Compare(a.ClusterName, b.ClusterName), cmp.Compare(a.hub, b.hub),
+			cmp.Compare(a.ClusterNamespace, b.ClusterNamespace))
+	},
+	rank: func(ruleDecision) int { return 0 },
+	size: func(d ruleDecision) int {
+		return len(`{"clusterName":"","clusterNamespace":""},`) + len(d.ClusterName) + len(d.ClusterNamespace)
+	},
 }
 
 // aggregatePlacementRule makes `.status.decisions`, those of all hubs, sorted by
@@ -36,15 +47,7 @@ func aggregatePlacementRule(rows Rows, budget int) ([]Desired, error) {
 			decisions = append(decisions, decision)
 		}
 	}
-	slices.SortFunc(decisions, func(a, b ruleDecision) int {
-		return cmp.Or(cmp.Compare(a.ClusterName, b.ClusterName), cmp.Compare(a.hub, b.hub),
-			cmp.Compare(a.ClusterNamespace, b.ClusterNamespace))
-	})
-	listed := fit(decisions, budget,
-		func(ruleDecision) int { return 0 },
-		func(d ruleDecision) int {
-			return len(`{"clusterName":"","clusterNamespace":""},`) + len(d.ClusterName) + len(d.ClusterNamespace)
-		})
+	listed := ruleListing.fit(decisions, budget)
 	var value any
 	if len(listed) > 0 {
 		entries := make([]any, 0, len(listed))

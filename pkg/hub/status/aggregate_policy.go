@@ -3,7 +3,6 @@ package status
 import (
 	"cmp"
 	"fmt"
-	"slices"
 )
 
 // Values of the column compliance, and of the column error.
@@ -48,10 +47,7 @@ func aggregatePolicy(rows Rows, budget int) ([]Desired, error) {
 		count[state]++
 		clusters = append(clusters, cluster{row.LeafHub, row.Cluster, state})
 	}
-	slices.SortFunc(clusters, func(a, b cluster) int {
-		return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.hub, b.hub), cmp.Compare(a.compliance, b.compliance))
-	})
-	listed := fit(clusters, budget, urgency, clusterSize)
+	listed := clusterListing.fit(clusters, budget)
 	desired := Desired{Name: rows.Name, Summarised: leftOut(len(listed), len(clusters), "clusters")}
 
 	var entries, details any
@@ -96,8 +92,24 @@ func overallCompliance(count map[string]int, clusters int) string {
 	}
 }
 
+// clusterListing lists clusters by name, NonCompliant ones before unknown ones.
+var clusterListing = listing[cluster]{
+	compare: func(a, b cluster) int {
+		return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.hub, b.hub), cmp.Compare(a.compliance, b.compliance))
+	},
+	rank: urgency,
+	size: clusterSize,
+}
+
 func urgency(c cluster) int {
-	return slices.Index([]string{policyNonCompliant, policyUnknown, policyCompliant}, c.compliance)
+	switch c.compliance {
+	case policyNonCompliant:
+		return 0
+	case policyUnknown:
+		return 1
+	default:
+		return 2
+	}
 }
 
 func clusterSize(c cluster) int {

@@ -73,7 +73,7 @@ func aggregateSubscriptionReport(rows Rows, budget int) ([]Desired, error) {
 		return nil, err
 	}
 	results := reportResults(all)
-	listed := fit(results, budget, resultUrgency, resultSize)
+	listed := resultListing.fit(results, budget)
 	summarised := leftOut(len(listed), len(results), "results")
 	fields := []Field{
 		{Path: []string{"reportType"}, Value: reportApplication},
@@ -122,10 +122,17 @@ func reportResults(all []decoded[subscriptionReport]) []reportResult {
 			results = append(results, result)
 		}
 	}
-	slices.SortStableFunc(results, func(a, b reportResult) int {
-		return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(a.hub, b.hub), cmp.Compare(a.Result, b.Result))
-	})
 	return results
+}
+
+// resultListing lists results by source and hub, failed ones before those
+// without a result.
+var resultListing = listing[reportResult]{
+	compare: func(a, b reportResult) int {
+		return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(a.hub, b.hub), cmp.Compare(a.Result, b.Result))
+	},
+	rank: resultUrgency,
+	size: resultSize,
 }
 
 func resultUrgency(result reportResult) int {

@@ -3,7 +3,6 @@ package status
 import (
 	"cmp"
 	"encoding/json"
-	"slices"
 )
 
 // Phases of packages and subscriptions; unknown is the empty string.
@@ -62,12 +61,7 @@ func aggregateSubscriptionStatus(rows Rows, budget int) ([]Desired, error) {
 			packages = append(packages, unit)
 		}
 	}
-	slices.SortFunc(packages, func(a, b unitStatus) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name),
-			cmp.Compare(a.APIVersion, b.APIVersion), cmp.Compare(a.hub, b.hub), cmp.Compare(a.Phase, b.Phase),
-			cmp.Compare(a.LastUpdateTime, b.LastUpdateTime), cmp.Compare(a.Message, b.Message))
-	})
-	listed := fit(packages, budget, phaseUrgency, unitSize)
+	listed := unitListing.fit(packages, budget)
 	summarised := leftOut(len(listed), len(packages), "packages")
 	fields := []Field{{Path: []string{"statuses", "packages"}}, {Path: []string{"statuses", "subscription"}, Value: overallPhase(all)}}
 	if len(listed) > 0 {
@@ -77,6 +71,18 @@ func aggregateSubscriptionStatus(rows Rows, budget int) ([]Desired, error) {
 		Name: rows.Name, Labels: hostingSubscription(rows), Annotations: annotations(staleHubs(all), summarised),
 		Fields: fields, Summarised: summarised,
 	}}, nil
+}
+
+// unitListing lists packages by namespace, kind, name and hub, failed ones
+// before unknown ones.
+var unitListing = listing[unitStatus]{
+	compare: func(a, b unitStatus) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name),
+			cmp.Compare(a.APIVersion, b.APIVersion), cmp.Compare(a.hub, b.hub), cmp.Compare(a.Phase, b.Phase),
+			cmp.Compare(a.LastUpdateTime, b.LastUpdateTime), cmp.Compare(a.Message, b.Message))
+	},
+	rank: phaseUrgency,
+	size: unitSize,
 }
 
 func phaseUrgency(unit unitStatus) int {
