@@ -104,7 +104,8 @@ func reportSummary(all []decoded[subscriptionReport]) (map[string]any, error) {
 			if err != nil {
 				errs = append(errs, fmt.Errorf("read summary.%s of leaf hub %q: %w", field.name, row.hub, err))
 			}
-			sum += number
+			// What a hub counts from two sources at different times can be below zero.
+			sum += max(0, number)
 		}
 		sums[field.name] = strconv.FormatInt(sum, 10)
 	}

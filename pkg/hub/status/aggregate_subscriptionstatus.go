@@ -14,6 +14,9 @@ const (
 	phaseUnknown           = ""
 )
 
+// noTime is written where a leaf hub has no time.
+const noTime = "1970-01-01T00:00:00Z"
+
 // subscriptionStatus is what matters of a SubscriptionStatus on a leaf hub.
 type subscriptionStatus struct {
 	Statuses struct {
@@ -56,6 +59,8 @@ func aggregateSubscriptionStatus(rows Rows, budget int) ([]Desired, error) {
 	for _, row := range all {
 		for _, unit := range row.object.Statuses.Packages {
 			unit.hub = row.hub
+			// The field is required.
+			unit.LastUpdateTime = cmp.Or(unit.LastUpdateTime, noTime)
 			if row.stale && unit.Phase == phaseDeployed {
 				unit.Phase = phaseUnknown
 			}
@@ -103,8 +108,7 @@ func unitSize(unit unitStatus) int {
 func unitEntries(units []unitStatus) []any {
 	entries := make([]any, 0, len(units))
 	for _, unit := range units {
-		// The field is required.
-		entry := map[string]any{"lastUpdateTime": cmp.Or(unit.LastUpdateTime, "1970-01-01T00:00:00Z")}
+		entry := map[string]any{"lastUpdateTime": unit.LastUpdateTime}
 		for key, value := range map[string]string{"apiVersion": unit.APIVersion, "kind": unit.Kind, "name": unit.Name,
 			"namespace": unit.Namespace, "phase": unit.Phase, "message": unit.Message} {
 			if value != "" {
