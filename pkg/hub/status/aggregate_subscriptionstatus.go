@@ -74,7 +74,7 @@ func aggregateSubscriptionStatus(rows Rows, budget int) ([]Desired, error) {
 	})
 	listed := fit(packages, budget, phaseUrgency, unitSize)
 	summarised := leftOut(len(listed), len(packages), "packages")
-	fields := []Field{{Path: []string{"statuses", "packages"}}, {Path: []string{"statuses", "subscription"}, Value: overallPhase(all)}}
+	fields := append([]Field{{Path: []string{"statuses", "packages"}}}, overallPhase(all)...)
 	if len(listed) > 0 {
 		fields[0].Value = unitEntries(listed)
 	}
@@ -120,8 +120,9 @@ func unitEntries(units []unitStatus) []any {
 	return entries
 }
 
-// overallPhase is nil when no row has one.
-func overallPhase(all []decoded[subscriptionStatus]) any {
+// overallPhase makes the fields of `.statuses.subscription`, which have no value
+// when no row has one.
+func overallPhase(all []decoded[subscriptionStatus]) []Field {
 	found, failed, unknown := false, false, false
 	var messages []string
 	latest := ""
@@ -146,21 +147,23 @@ func overallPhase(all []decoded[subscriptionStatus]) any {
 		// Times are RFC 3339 in UTC, which sort as texts.
 		latest = max(latest, overall.LastUpdateTime)
 	}
-	if !found {
-		return nil
-	}
-	result := map[string]any{}
-	switch {
-	case failed:
-		result["phase"] = phaseFailed
-	case !unknown:
-		result["phase"] = phaseDeployed
-	}
-	if len(messages) > 0 {
-		result["message"] = bounded(messages, "; ")
+	// Field by field: what is no longer said has to go.
+	fields := []Field{
+		{Path: []string{"statuses", "subscription", "lastUpdateTime"}},
+		{Path: []string{"statuses", "subscription", "message"}},
+		{Path: []string{"statuses", "subscription", "phase"}},
 	}
 	if latest != "" {
-		result["lastUpdateTime"] = latest
+		fields[0].Value = latest
 	}
-	return result
+	if len(messages) > 0 {
+		fields[1].Value = bounded(messages, "; ")
+	}
+	switch {
+	case failed:
+		fields[2].Value = phaseFailed
+	case found && !unknown:
+		fields[2].Value = phaseDeployed
+	}
+	return fields
 }

@@ -55,6 +55,7 @@ func TestAggregates(t *testing.T) {
 			got := map[string]any{}
 			for _, c := range cases {
 				desired, err := aggregateOf(kind)(withDefaults(c))
+				mergeable(t, desired)
 				result := map[string]any{"why": c.why, "objects": readable(desired)}
 				if err != nil {
 					result["error"] = err.Error()
@@ -131,6 +132,18 @@ func TestAggregatesFit(t *testing.T) {
 			}
 			if least := min(budget, summaryBudget) / 2; len(text) < least {
 				t.Errorf("%s: only %d bytes are used of a budget of %d", kind, len(text), budget)
+			}
+		}
+	}
+}
+
+// mergeable fails the test if a field could not be written by a merge.
+func mergeable(t *testing.T, desired []Desired) {
+	t.Helper()
+	for _, d := range desired {
+		for _, f := range d.Fields {
+			if _, isMap := f.Value.(map[string]any); isMap {
+				t.Errorf("field %v is a map: what it no longer has would stay in the object", f.Path)
 			}
 		}
 	}
