@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"reflect"
 	"strings"
 	"time"
 
@@ -23,30 +22,40 @@ import (
 // converge waits until every known object is what its rows make of it.
 func (w *world) converge() {
 	w.Helper()
-	w.eventually("the objects become what their rows say", func() error { return w.compare(nil) })
+	w.eventually("the objects become what their rows say", w.compare)
 }
 
 // compare returns what is not as the rows have it.
-func (w *world) compare(stale map[string]time.Time) error {
+func (w *world) compare() error {
 	snapshot, err := w.store.Read(w.Context(), w.keys)
 	if err != nil {
 		return err
 	}
-	for i, key := range w.keys {
-		rows, entry := snapshot.Objects[i], entryOf(key.Kind)
-		if !rows.Found {
-			return fmt.Errorf("%s %s is not found", key.Kind, key.ID)
-		}
-		want, err := entry.Aggregate(status.Rows{Namespace: rows.Namespace, Name: rows.Name, UID: key.ID,
-			Compliance: rows.Compliance, Payloads: rows.Payloads, Stale: stale}, status.Budget)
+	for i, rows := range snapshot.Objects {
+		want, err := desired(rows, snapshot.Heartbeats)
 		if err != nil {
 			return err
 		}
-		if err := w.compareObjects(entry, rows, want); err != nil {
+		if err := w.compareObjects(entryOf(w.keys[i].Kind), rows, want); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// desired is what the rows make of an object. A hub is stale after 5 minutes.
+func desired(rows status.Object, beats status.Heartbeats) ([]status.Desired, error) {
+	if !rows.Found {
+		return nil, fmt.Errorf("%s %s is not found", rows.Key.Kind, rows.Key.ID)
+	}
+	stale := map[string]time.Time{}
+	for hub, last := range beats.Last {
+		if beats.Now.Sub(last) > 5*time.Minute {
+			stale[hub] = last
+		}
+	}
+	return entryOf(rows.Key.Kind).Aggregate(status.Rows{Namespace: rows.Namespace, Name: rows.Name, UID: rows.Key.ID,
+		Compliance: rows.Compliance, Payloads: rows.Payloads, Stale: stale}, status.Budget)
 }
 
 func (w *world) compareObjects(entry status.Entry, rows status.Object, want []status.Desired) error {
@@ -55,15 +64,11 @@ func (w *world) compareObjects(entry status.Entry, rows status.Object, want []st
 		if err != nil {
 			return err
 		}
-		for _, field := range desired.Fields {
-			got, _, err := unstructured.NestedFieldNoCopy(object.Object, field.Path...)
-			if err != nil {
-				return err
-			}
-			if !reflect.DeepEqual(asJSON(field.Value), asJSON(got)) {
-				return fmt.Errorf("%s %s: %s (-want +got):\n%s", entry.Kind, desired.Name, strings.Join(field.Path, "."),
-					cmp.Diff(asJSON(field.Value), asJSON(got)))
-			}
+		if err := compareFields(object, desired); err != nil {
+			return fmt.Errorf("%s %s: %w", entry.Kind, desired.Name, err)
+		}
+		if err := compareNotes(object, desired); err != nil && entry.Creates {
+			return fmt.Errorf("%s %s: %w", entry.Kind, desired.Name, err)
 		}
 	}
 	if !entry.Creates || entry.Owner.Empty() {
@@ -82,6 +87,34 @@ func (w *world) compareObjects(entry status.Entry, rows status.Object, want []st
 	}
 	if owned != len(want) {
 		return fmt.Errorf("%s: %d objects instead of %d", entry.Kind, owned, len(want))
+	}
+	return nil
+}
+
+func compareFields(object *unstructured.Unstructured, desired status.Desired) error {
+	for _, field := range desired.Fields {
+		got, _, err := unstructured.NestedFieldNoCopy(object.Object, field.Path...)
+		if err != nil {
+			return err
+		}
+		if asJSON(field.Value) != asJSON(got) {
+			return fmt.Errorf("%s (-want +got):\n%s", strings.Join(field.Path, "."), cmp.Diff(asJSON(field.Value), asJSON(got)))
+		}
+	}
+	return nil
+}
+
+// compareNotes compares the labels and annotations that are the sync's own.
+func compareNotes(object *unstructured.Unstructured, desired status.Desired) error {
+	for _, key := range []string{status.AnnotationStale, status.AnnotationSummarised} {
+		if want, got := desired.Annotations[key], object.GetAnnotations()[key]; want != got {
+			return fmt.Errorf("annotation %s is %q, not %q", key, got, want)
+		}
+	}
+	for key, want := range desired.Labels {
+		if got := object.GetLabels()[key]; got != want {
+			return fmt.Errorf("label %s is %q, not %q", key, got, want)
+		}
 	}
 	return nil
 }

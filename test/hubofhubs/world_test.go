@@ -139,6 +139,12 @@ func (r *running) failed() error {
 // sync starts a status sync for the test's namespace.
 func (w *world) sync(change ...func(*syncer.Options)) *running {
 	w.Helper()
+	return w.syncThrough(func(store syncer.Store) syncer.Store { return store }, change...)
+}
+
+// syncThrough starts a status sync that sees the database through something.
+func (w *world) syncThrough(through func(syncer.Store) syncer.Store, change ...func(*syncer.Options)) *running {
+	w.Helper()
 	opts := syncer.NewOptions()
 	opts.DatabaseURL = w.reader
 	opts.WatchNamespaces = []string{w.namespace}
@@ -153,7 +159,11 @@ func (w *world) sync(change ...func(*syncer.Options)) *running {
 	w.must(opts.Validate())
 	return w.start(func(ctx context.Context) error {
 		return syncer.Run(ctx, opts, func(ctx context.Context, url, namespace string) (syncer.Store, error) {
-			return postgres.Open(ctx, postgres.Options{URL: url, Namespace: namespace})
+			store, err := postgres.Open(ctx, postgres.Options{URL: url, Namespace: namespace})
+			if err != nil {
+				return nil, err
+			}
+			return through(store), nil
 		})
 	})
 }

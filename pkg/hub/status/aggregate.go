@@ -42,8 +42,10 @@ type Desired struct {
 	Note string
 }
 
-// Field is a field of an object and the value that it has to have: a JSON value
-// of maps, slices, strings, booleans and int64; nil: the field must be absent.
+// Field is a field of an object and the value that it has to have: a string, a
+// boolean, an int64, or a slice of JSON values; nil: the field must be absent. A
+// map is none: what is written is merged into the object, so a key that a map no
+// longer has would stay. Its keys are fields of their own.
 type Field struct {
 	Path  []string
 	Value any

@@ -83,6 +83,43 @@ var placementCases = []goldenCase{
 		payload("hub1", `{"status":{"numberOfSelectedClusters":"many"}}`)}}},
 }
 
+// groupsOfHub is the Placement of a hub with decision groups of a name and a size.
+func groupsOfHub(groups ...any) string {
+	var entries []string
+	for i := 0; i < len(groups); i += 2 {
+		entries = append(entries, fmt.Sprintf(`{"decisionGroupIndex":%d,"decisionGroupName":%q,"decisions":["other"],"clusterCount":%d}`,
+			i/2, groups[i], groups[i+1]))
+	}
+	return `{"status":{"decisionGroups":[` + strings.Join(entries, ",") + `]}}`
+}
+
+var placementGroupCases = []goldenCase{
+	{name: "two hubs", why: "sums, and the names of as many PlacementDecisions as they fill", rows: Rows{Payloads: []PayloadRow{
+		payload("hub1", groupsOfHub("canary", 3, "", 120)), payload("hub2", groupsOfHub("canary", 2, "", 90))}}},
+	{name: "a hub without canaries", why: "the same index is another group on another hub; canaries stay first, the rest last", rows: Rows{
+		Payloads: []PayloadRow{payload("hub1", groupsOfHub("", 4)), payload("hub2", groupsOfHub("canary", 1, "", 2))}}},
+	{name: "a large group is divided", why: "the first part goes with the first, the second with the second", rows: Rows{
+		Payloads: []PayloadRow{payload("hub1", groupsOfHub("canary", 5, "", 5)), payload("hub2", groupsOfHub("canary", 5, "canary", 2, "", 5, "", 1))}}},
+	{name: "three names", why: "no hub has all of them in order, but two together do", rows: Rows{Payloads: []PayloadRow{
+		payload("hub1", groupsOfHub("c", 1, "b", 1)), payload("hub2", groupsOfHub("b", 1, "a", 1)), payload("hub3", groupsOfHub("a", 1, "", 1))}}},
+	{name: "hubs contradict each other", why: "in the middle of a change of the strategy any order will do that stays", rows: Rows{
+		Payloads: []PayloadRow{payload("hub1", groupsOfHub("a", 1, "b", 1)), payload("hub2", groupsOfHub("b", 1, "a", 1))}}},
+	{name: "nobody selected", why: "one empty group with its empty PlacementDecision, as the placement controller has it", rows: Rows{
+		Payloads: []PayloadRow{payload("hub1", groupsOfHub("", 0)), payload("hub2", groupsOfHub("", 0))}}},
+	{name: "one hub selected nobody", why: "its empty group is none: readers count on indexes without a gap", rows: Rows{
+		Payloads: []PayloadRow{payload("hub1", groupsOfHub("", 0)), payload("hub2", groupsOfHub("canary", 1, "canary", 1))}}},
+	{name: "exactly 100", why: "no PlacementDecision follows a full one", rows: Rows{Payloads: []PayloadRow{
+		payload("hub1", groupsOfHub("", 60)), payload("hub2", groupsOfHub("", 40))}}},
+	{name: "without groups", why: "an Open Cluster Management that knows none has one of all clusters", rows: Rows{Payloads: []PayloadRow{
+		payload("hub1", placementOf(101, condition("PlacementSatisfied", "True", "AllDecisionsScheduled", "ok", 5))),
+		payload("hub2", `{"status":{"numberOfSelectedClusters":2}}`)}}},
+	{name: "not decided yet", why: "nobody has made a PlacementDecision either", rows: Rows{Payloads: []PayloadRow{payload("hub1", `{"metadata":{}}`)}}},
+	{name: "a negative count", why: "no hub has fewer clusters than none", rows: Rows{Payloads: []PayloadRow{
+		payload("hub1", groupsOfHub("", -5)), payload("hub2", groupsOfHub("", 5))}}},
+	{name: "too large", why: "a number that nobody can have takes no memory; an event says that the list is short", budget: 400, rows: Rows{
+		Payloads: []PayloadRow{payload("hub1", groupsOfHub("canary", 7, "", 2147483647))}}},
+}
+
 func decisionOf(placement, group string, index int, names ...string) string {
 	entries := make([]string, 0, len(names))
 	for _, name := range names {
@@ -114,6 +151,17 @@ var placementDecisionCases = []goldenCase{
 	{name: "groups", why: "a group's decisions are together, of all hubs", rows: Rows{Payloads: []PayloadRow{
 		payload("hub1", decisionOf("thing", "canary", 0, "a")), payload("hub1", decisionOf("thing", "", 1, "b")),
 		payload("hub2", decisionOf("thing", "canary", 0, "c"))}}},
+	{name: "a hub without canaries", why: "the same index is another group on another hub; canaries stay first, the rest last", rows: Rows{
+		Payloads: []PayloadRow{payload("hub1", decisionOf("thing", "", 0, "a")),
+			payload("hub2", decisionOf("thing", "canary", 0, "b")), payload("hub2", decisionOf("thing", "", 1, "c"))}}},
+	{name: "one hub selected nobody", why: "readers count on indexes without a gap", rows: Rows{Payloads: []PayloadRow{
+		payload("hub1", decisionOf("thing", "", 0)), payload("hub2", decisionOf("thing", "canary", 0, "a")),
+		payload("hub2", decisionOf("thing", "canary", 1, "b"))}}},
+	{name: "a group of two objects", why: "they are one group, also where another hub has it divided", rows: Rows{Payloads: []PayloadRow{
+		payload("hub1", decisionOf("thing", "x", 0, "a")), payload("hub1", decisionOf("thing", "x", 0, "b")),
+		payload("hub2", decisionOf("thing", "x", 0, "c")), payload("hub2", decisionOf("thing", "x", 1, "d"))}}},
+	{name: "labels of an older version", why: "without groups everything is in the first", rows: Rows{Payloads: []PayloadRow{
+		payload("hub1", `{"metadata":{"labels":{"cluster.open-cluster-management.io/placement":"thing"}},"status":{"decisions":[{"clusterName":"a","reason":"","score":7}]}}`)}}},
 	{name: "of a PlacementRule", why: "an object without the placement's label is not the placement's", rows: Rows{Payloads: []PayloadRow{
 		payload("hub1", decisionOf("other", "", 0, "z")), payload("hub1", decisionOf("thing", "", 0, "a"))}}},
 	{name: "stale hub", why: "an annotation names it", rows: Rows{Stale: map[string]time.Time{"hub1": since}, Payloads: []PayloadRow{

@@ -28,21 +28,23 @@ const conditionMisconfigured = "PlacementMisconfigured"
 type placement struct {
 	Status struct {
 		NumberOfSelectedClusters int64              `json:"numberOfSelectedClusters"`
+		DecisionGroups           []groupStatus      `json:"decisionGroups"`
 		Conditions               []metav1.Condition `json:"conditions"`
 	} `json:"status"`
 }
 
 // aggregatePlacement makes `.status.numberOfSelectedClusters`, the sum of all
-// hubs, and `.status.conditions`: of each type the worst that a hub says, with
-// the reasons and messages of the hubs that say it. A stale hub's good word is
-// Unknown, and a condition of our own names the stale hubs. Times are those of
-// the rows, so that equal rows make equal conditions.
-func aggregatePlacement(rows Rows, _ int) ([]Desired, error) {
+// hubs; `.status.decisionGroups` (placementGroups); and `.status.conditions`: of
+// each type the worst that a hub says, with the reasons and messages of the hubs
+// that say it. A stale hub's good word is Unknown, and a condition of our own
+// names the stale hubs. Times are those of the rows, so that equal rows make equal
+// conditions.
+func aggregatePlacement(rows Rows, budget int) ([]Desired, error) {
 	all, err := decodeAll[placement](rows)
 	if err != nil {
 		return nil, err
 	}
-	var number, conditions any
+	var number, conditions, groups any
 	if len(all) > 0 {
 		sum := int64(0)
 		for _, row := range all {
@@ -53,8 +55,19 @@ func aggregatePlacement(rows Rows, _ int) ([]Desired, error) {
 	if merged := placementConditions(rows, all); len(merged) > 0 {
 		conditions = merged
 	}
-	return []Desired{{Name: rows.Name, Fields: []Field{
+	made := placementGroups(rows.Name, all)
+	listed := fit(made, budget, func(placementGroup) int { return 0 }, placementGroup.size)
+	if len(listed) > 0 {
+		entries := make([]any, 0, len(listed))
+		for _, g := range listed {
+			entries = append(entries, g.entry())
+		}
+		groups = entries
+	}
+	summarised := leftOut(len(listed), len(made), "decision groups")
+	return []Desired{{Name: rows.Name, Summarised: summarised, Note: summarised, Fields: []Field{
 		{Path: []string{"status", "conditions"}, Value: conditions},
+		{Path: []string{"status", "decisionGroups"}, Value: groups},
 		{Path: []string{"status", "numberOfSelectedClusters"}, Value: number},
 	}}}, nil
 }

@@ -2,17 +2,11 @@ package status
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strconv"
 
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 )
-
-// maxDecisions is how many decisions a PlacementDecision has at most; it is the
-// limit of Open Cluster Management's placement controller, which its readers
-// rely on.
-const maxDecisions = 100
 
 // placementDecision is what matters of a PlacementDecision on a leaf hub.
 type placementDecision struct {
@@ -32,18 +26,11 @@ type decision struct {
 	hub string
 }
 
-// group is a decision group: the placement's decision strategy makes the same
-// ones on every hub.
-type group struct {
-	index int
-	name  string
-}
-
 // aggregatePlacementDecision makes the PlacementDecisions of a Placement as the
 // placement controller names, labels and fills them: `<placement>-decision-<n>`
-// from 1, at most 100 decisions each, a group's decisions together, and one
-// empty object when no cluster is selected. Without a row there is none. Those
-// that a PlacementRule has on a leaf hub are not this Placement's.
+// from 1, at most 100 decisions each, a group's decisions together (mergeGroups),
+// and one empty object when no cluster is selected. Without a row there is none.
+// Those that a PlacementRule has on a leaf hub are not this Placement's.
 func aggregatePlacementDecision(rows Rows, _ int) ([]Desired, error) {
 	all, err := decodeAll[placementDecision](rows)
 	if err != nil {
@@ -52,52 +39,62 @@ func aggregatePlacementDecision(rows Rows, _ int) ([]Desired, error) {
 	all = slices.DeleteFunc(all, func(row decoded[placementDecision]) bool {
 		return row.object.Metadata.Labels[clusterv1beta1.PlacementLabel] != rows.Name
 	})
-	groups := map[group][]decision{}
+	hubs := make([]hubGroup, 0, len(all))
 	for _, row := range all {
 		labels := row.object.Metadata.Labels
 		// A label that is no number is one of an older Open Cluster Management without groups.
 		index, _ := strconv.Atoi(labels[clusterv1beta1.DecisionGroupIndexLabel])
-		g := group{index, labels[clusterv1beta1.DecisionGroupNameLabel]}
-		if _, found := groups[g]; !found {
-			groups[g] = nil
-		}
-		for _, d := range row.object.Status.Decisions {
-			d.hub = row.hub
-			groups[g] = append(groups[g], d)
-		}
+		hubs = append(hubs, hubGroup{row.hub, index, labels[clusterv1beta1.DecisionGroupNameLabel]})
 	}
-	return decisionObjects(rows.Name, groups, annotations(staleHubs(all), "")), nil
+	return decisionObjects(rows.Name, groupDecisions(all, mergeGroups(hubs)), annotations(staleHubs(all), "")), nil
 }
 
-func decisionObjects(name string, groups map[group][]decision, notes map[string]string) []Desired {
-	order := make([]group, 0, len(groups))
-	for g := range groups {
-		order = append(order, g)
+// decisionGroup is a group with its decisions, sorted.
+type decisionGroup struct {
+	name      string
+	decisions []decision
+}
+
+func groupDecisions(all []decoded[placementDecision], groups []group) []decisionGroup {
+	count := func(g group) (sum int) {
+		for _, part := range g.parts {
+			sum += len(all[part].object.Status.Decisions)
+		}
+		return sum
 	}
-	slices.SortFunc(order, func(a, b group) int {
-		return cmp.Or(cmp.Compare(a.index, b.index), cmp.Compare(a.name, b.name))
-	})
-	var objects []Desired
-	for position, g := range order {
-		decisions := groups[g]
-		if len(decisions) == 0 && (len(order) > 1) {
-			continue
+	var result []decisionGroup
+	for _, g := range withoutEmpty(groups, count) {
+		decisions := make([]decision, 0, count(g))
+		for _, part := range g.parts {
+			for _, d := range all[part].object.Status.Decisions {
+				d.hub = all[part].hub
+				decisions = append(decisions, d)
+			}
 		}
 		slices.SortFunc(decisions, func(a, b decision) int {
 			return cmp.Or(cmp.Compare(a.ClusterName, b.ClusterName), cmp.Compare(a.hub, b.hub), cmp.Compare(a.Reason, b.Reason))
 		})
-		for first := 0; first == 0 || first < len(decisions); first += maxDecisions {
+		result = append(result, decisionGroup{g.name, decisions})
+	}
+	return result
+}
+
+func decisionObjects(name string, groups []decisionGroup, notes map[string]string) []Desired {
+	var objects []Desired
+	for index, g := range groups {
+		for n := range objectsOf(len(g.decisions)) {
+			first := n * maxDecisions
 			objects = append(objects, Desired{
-				Name: fmt.Sprintf("%s-decision-%d", name, len(objects)+1),
+				Name: decisionName(name, len(objects)+1),
 				Labels: map[string]string{
 					clusterv1beta1.PlacementLabel:          name,
 					clusterv1beta1.DecisionGroupNameLabel:  g.name,
-					clusterv1beta1.DecisionGroupIndexLabel: strconv.Itoa(position),
+					clusterv1beta1.DecisionGroupIndexLabel: strconv.Itoa(index),
 				},
 				Annotations: notes,
 				Fields: []Field{{
 					Path:  []string{"status", "decisions"},
-					Value: decisionEntries(decisions[first:min(first+maxDecisions, len(decisions))]),
+					Value: decisionEntries(g.decisions[first:min(first+maxDecisions, len(g.decisions))]),
 				}},
 			})
 		}

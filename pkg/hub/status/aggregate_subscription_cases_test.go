@@ -26,6 +26,8 @@ var subscriptionStatusCases = []goldenCase{
 	{name: "one unknown", why: "an unknown one may be anything", rows: Rows{Payloads: []PayloadRow{
 		payload("hub2", statusesOf("", "", unit("web", ""))), payload("hub1", statusesOf("Deployed", ""))}}},
 	{name: "no overall status", why: "an empty one is left out", rows: Rows{Payloads: []PayloadRow{payload("hub1", `{"statuses":{}}`)}}},
+	{name: "no time", why: "the field is required; a hub writes null where it has none", rows: Rows{Payloads: []PayloadRow{
+		payload("hub1", `{"statuses":{"packages":[{"name":"web","phase":"PropagationFailed","lastUpdateTime":null},{"name":"db"}]}}`)}}},
 	{name: "stale hub", why: "what it calls Deployed is unknown", rows: Rows{Stale: map[string]time.Time{"hub1": since}, Payloads: []PayloadRow{
 		payload("hub1", statusesOf("Deployed", "", unit("web", "Deployed")))}}},
 	{name: "too large", why: "failed packages stay", budget: 320, rows: Rows{Payloads: []PayloadRow{
@@ -54,6 +56,9 @@ var subscriptionReportCases = []goldenCase{
 		payload("hub2", reportOf(`{"clusters":"1","deployed":"1"}`, ""))}}},
 	{name: "too large", why: "failed results stay, and the sums are of all", budget: 200, rows: Rows{Payloads: []PayloadRow{
 		payload("hub1", reportOf(`{"clusters":"3","deployed":"2","failed":"1"}`, result("a", "deployed")+","+result("b", "failed")+","+result("c", "deployed")))}}},
+	{name: "below zero", why: "upstream counts in progress what is left of the clusters, and at a bad moment that is less than nothing", rows: Rows{
+		Payloads: []PayloadRow{payload("hub1", reportOf(`{"clusters":"1","deployed":"2","inProgress":"-1"}`, "")),
+			payload("hub2", reportOf(`{"clusters":"2","inProgress":"2"}`, ""))}}},
 	{name: "no number", why: "a sum without one hub would be a lie", rows: Rows{Payloads: []PayloadRow{
 		payload("hub1", reportOf(`{"clusters":"three"}`, "")), payload("hub2", reportOf(`{"clusters":"1"}`, ""))}}},
 }

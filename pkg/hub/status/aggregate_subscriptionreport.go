@@ -75,12 +75,11 @@ func aggregateSubscriptionReport(rows Rows, budget int) ([]Desired, error) {
 	results := reportResults(all)
 	listed := resultListing.fit(results, budget)
 	summarised := leftOut(len(listed), len(results), "results")
-	fields := []Field{
+	fields := append([]Field{
 		{Path: []string{"reportType"}, Value: reportApplication},
 		{Path: []string{"resources"}, Value: reportResources(all)},
 		{Path: []string{"results"}},
-		{Path: []string{"summary"}, Value: summary},
-	}
+	}, summary...)
 	if len(listed) > 0 {
 		fields[2].Value = resultEntries(listed)
 	}
@@ -90,8 +89,8 @@ func aggregateSubscriptionReport(rows Rows, budget int) ([]Desired, error) {
 	}}, nil
 }
 
-func reportSummary(all []decoded[subscriptionReport]) (map[string]any, error) {
-	sums := map[string]any{}
+func reportSummary(all []decoded[subscriptionReport]) ([]Field, error) {
+	sums := make([]Field, 0, len(summaryFields))
 	var errs []error
 	for _, field := range summaryFields {
 		sum := int64(0)
@@ -104,9 +103,10 @@ func reportSummary(all []decoded[subscriptionReport]) (map[string]any, error) {
 			if err != nil {
 				errs = append(errs, fmt.Errorf("read summary.%s of leaf hub %q: %w", field.name, row.hub, err))
 			}
-			sum += number
+			// What a hub counts from two sources at different times can be below zero.
+			sum += max(0, number)
 		}
-		sums[field.name] = strconv.FormatInt(sum, 10)
+		sums = append(sums, Field{Path: []string{"summary", field.name}, Value: strconv.FormatInt(sum, 10)})
 	}
 	return sums, errors.Join(errs...)
 }

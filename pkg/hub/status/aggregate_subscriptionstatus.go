@@ -13,6 +13,9 @@ const (
 	phaseUnknown           = ""
 )
 
+// noTime is written where a leaf hub has no time.
+const noTime = "1970-01-01T00:00:00Z"
+
 // subscriptionStatus is what matters of a SubscriptionStatus on a leaf hub.
 type subscriptionStatus struct {
 	Statuses struct {
@@ -55,6 +58,8 @@ func aggregateSubscriptionStatus(rows Rows, budget int) ([]Desired, error) {
 	for _, row := range all {
 		for _, unit := range row.object.Statuses.Packages {
 			unit.hub = row.hub
+			// The field is required.
+			unit.LastUpdateTime = cmp.Or(unit.LastUpdateTime, noTime)
 			if row.stale && unit.Phase == phaseDeployed {
 				unit.Phase = phaseUnknown
 			}
@@ -63,7 +68,7 @@ func aggregateSubscriptionStatus(rows Rows, budget int) ([]Desired, error) {
 	}
 	listed := unitListing.fit(packages, budget)
 	summarised := leftOut(len(listed), len(packages), "packages")
-	fields := []Field{{Path: []string{"statuses", "packages"}}, {Path: []string{"statuses", "subscription"}, Value: overallPhase(all)}}
+	fields := append([]Field{{Path: []string{"statuses", "packages"}}}, overallPhase(all)...)
 	if len(listed) > 0 {
 		fields[0].Value = unitEntries(listed)
 	}
@@ -109,8 +114,7 @@ func unitSize(unit unitStatus) int {
 func unitEntries(units []unitStatus) []any {
 	entries := make([]any, 0, len(units))
 	for _, unit := range units {
-		// The field is required.
-		entry := map[string]any{"lastUpdateTime": cmp.Or(unit.LastUpdateTime, "1970-01-01T00:00:00Z")}
+		entry := map[string]any{"lastUpdateTime": unit.LastUpdateTime}
 		for key, value := range map[string]string{"apiVersion": unit.APIVersion, "kind": unit.Kind, "name": unit.Name,
 			"namespace": unit.Namespace, "phase": unit.Phase, "message": unit.Message} {
 			if value != "" {
@@ -122,8 +126,9 @@ func unitEntries(units []unitStatus) []any {
 	return entries
 }
 
-// overallPhase is nil when no row has one.
-func overallPhase(all []decoded[subscriptionStatus]) any {
+// overallPhase makes the fields of `.statuses.subscription`, which have no value
+// when no row has one.
+func overallPhase(all []decoded[subscriptionStatus]) []Field {
 	found, failed, unknown := false, false, false
 	var messages []string
 	latest := ""
@@ -148,21 +153,23 @@ func overallPhase(all []decoded[subscriptionStatus]) any {
 		// Times are RFC 3339 in UTC, which sort as texts.
 		latest = max(latest, overall.LastUpdateTime)
 	}
-	if !found {
-		return nil
-	}
-	result := map[string]any{}
-	switch {
-	case failed:
-		result["phase"] = phaseFailed
-	case !unknown:
-		result["phase"] = phaseDeployed
-	}
-	if len(messages) > 0 {
-		result["message"] = bounded(messages, "; ")
+	// Field by field: what is no longer said has to go.
+	fields := []Field{
+		{Path: []string{"statuses", "subscription", "lastUpdateTime"}},
+		{Path: []string{"statuses", "subscription", "message"}},
+		{Path: []string{"statuses", "subscription", "phase"}},
 	}
 	if latest != "" {
-		result["lastUpdateTime"] = latest
+		fields[0].Value = latest
 	}
-	return result
+	if len(messages) > 0 {
+		fields[1].Value = bounded(messages, "; ")
+	}
+	switch {
+	case failed:
+		fields[2].Value = phaseFailed
+	case found && !unknown:
+		fields[2].Value = phaseDeployed
+	}
+	return fields
 }

@@ -32,20 +32,30 @@ func comply(hub, cluster, compliance string) ComplianceRow {
 	return ComplianceRow{LeafHub: hub, Cluster: cluster, Error: "none", Compliance: compliance}
 }
 
+// allCases are the golden cases by the name of their file.
+var allCases = []struct {
+	file  string
+	kind  Kind
+	cases []goldenCase
+}{
+	{"policy", KindPolicy, policyCases},
+	{"placementrule", KindPlacementRule, placementRuleCases},
+	{"placement", KindPlacement, placementCases},
+	{"placementgroups", KindPlacement, placementGroupCases},
+	{"placementdecision", KindPlacementDecision, placementDecisionCases},
+	{"subscriptionstatus", KindSubscriptionStatus, subscriptionStatusCases},
+	{"subscriptionreport", KindSubscriptionReport, subscriptionReportCases},
+	{"addonsummary", KindAddOnSummary, addOnCases},
+}
+
 func TestAggregates(t *testing.T) {
-	for kind, cases := range map[Kind][]goldenCase{
-		KindPolicy:             policyCases,
-		KindPlacementRule:      placementRuleCases,
-		KindPlacement:          placementCases,
-		KindPlacementDecision:  placementDecisionCases,
-		KindSubscriptionStatus: subscriptionStatusCases,
-		KindSubscriptionReport: subscriptionReportCases,
-		KindAddOnSummary:       addOnCases,
-	} {
-		t.Run(string(kind), func(t *testing.T) {
+	for _, golden := range allCases {
+		kind, cases := golden.kind, golden.cases
+		t.Run(golden.file, func(t *testing.T) {
 			got := map[string]any{}
 			for _, c := range cases {
 				desired, err := aggregateOf(kind)(withDefaults(c))
+				mergeable(t, desired)
 				result := map[string]any{"why": c.why, "objects": readable(desired)}
 				if err != nil {
 					result["error"] = err.Error()
@@ -55,7 +65,7 @@ func TestAggregates(t *testing.T) {
 			if len(got) != len(cases) {
 				t.Fatal("two cases have one name")
 			}
-			compareGolden(t, string(kind), got)
+			compareGolden(t, golden.file, got)
 		})
 	}
 }
@@ -64,12 +74,9 @@ func TestAggregates(t *testing.T) {
 // written must not change with it.
 func TestAggregatesIgnoreOrder(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	for kind, cases := range map[Kind][]goldenCase{
-		KindPolicy: policyCases, KindPlacementRule: placementRuleCases, KindPlacement: placementCases,
-		KindPlacementDecision: placementDecisionCases, KindSubscriptionStatus: subscriptionStatusCases,
-		KindSubscriptionReport: subscriptionReportCases, KindAddOnSummary: addOnCases,
-	} {
-		for _, c := range cases {
+	for _, golden := range allCases {
+		kind := golden.kind
+		for _, c := range golden.cases {
 			want, err := aggregateOf(kind)(withDefaults(c))
 			if err != nil {
 				continue
@@ -130,6 +137,18 @@ func TestAggregatesFit(t *testing.T) {
 	}
 }
 
+// mergeable fails the test if a field could not be written by a merge.
+func mergeable(t *testing.T, desired []Desired) {
+	t.Helper()
+	for _, d := range desired {
+		for _, f := range d.Fields {
+			if _, isMap := f.Value.(map[string]any); isMap {
+				t.Errorf("field %v is a map: what it no longer has would stay in the object", f.Path)
+			}
+		}
+	}
+}
+
 func entryOf(kind Kind) Entry {
 	for _, entry := range Entries() {
 		if entry.Kind == kind {
@@ -180,7 +199,7 @@ func compareGolden(t *testing.T, name string, got any) {
 		t.Fatal(err)
 	}
 	text = append(text, '\n')
-	file := filepath.Join("testdata", strings.ToLower(name)+".json")
+	file := filepath.Join("testdata", name+".json")
 	if *update {
 		if err := os.WriteFile(file, text, 0o644); err != nil {
 			t.Fatal(err)

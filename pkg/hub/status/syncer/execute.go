@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -65,7 +66,7 @@ func (k *kindSyncer) create(ctx context.Context, owner object, desired status.De
 		}})
 	}
 	if err := k.writer.Create(ctx, created, fieldOwner); err != nil {
-		if other, found := k.objects.named(owner.Namespace, desired.Name); apierrors.IsAlreadyExists(err) && found {
+		if other, found := k.objects.named(owner.Namespace, desired.Name); apierrors.IsAlreadyExists(err) && found && !k.mine(other, owner) {
 			return &failure{reasonForeign, fmt.Errorf("an object of this name (uid %s) belongs to somebody else and is left alone: %w", other.UID, err)}
 		}
 		return err
@@ -75,6 +76,12 @@ func (k *kindSyncer) create(ctx context.Context, owner object, desired status.De
 		return nil
 	}
 	return k.patch(ctx, objectOf(created), tree(desired.Fields, true), desired, "status")
+}
+
+// mine says whether an object is one that the syncer has made for an owner, here
+// or in another process.
+func (k *kindSyncer) mine(o, owner object) bool {
+	return k.entry.Owner.Empty() || slices.Contains(o.Owners, owner.UID)
 }
 
 func (k *kindSyncer) update(ctx context.Context, a action) error {

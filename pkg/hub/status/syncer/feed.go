@@ -39,11 +39,11 @@ type feed struct {
 	period     time.Duration
 	staleAfter time.Duration
 	add        func(key status.Key, since time.Time)
-	// ready is closed when it is known which leaf hubs are stale.
+	// ready is closed when the database has answered for the first time.
 	ready chan struct{}
 	poke  chan struct{}
 
-	mu    sync.Mutex
+	// hubs are the stale leaf hubs, with their last heartbeat, of the last look.
 	hubs  map[string]time.Time
 	begun bool
 
@@ -61,14 +61,6 @@ type scanState struct {
 func newFeed(store source, clock clock.WithTicker, interval, period, staleAfter time.Duration) *feed {
 	return &feed{store: store, clock: clock, interval: interval, period: period, staleAfter: staleAfter,
 		ready: make(chan struct{}), poke: make(chan struct{}, 1)}
-}
-
-// stale are the stale leaf hubs with their last heartbeat. The map is not
-// changed after it is returned.
-func (f *feed) stale() map[string]time.Time {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.hubs
 }
 
 // Start feeds until ctx ends. It is a Runnable.
@@ -180,8 +172,7 @@ func (f *feed) beat(ctx context.Context) error {
 		return fmt.Errorf("ask for the heartbeats: %w", err)
 	}
 	next := staleHubs(heartbeats, f.staleAfter)
-	before := f.stale()
-	changed := changedHubs(before, next)
+	changed := changedHubs(f.hubs, next)
 	for hub := range heartbeats.Last {
 		value := 0.0
 		if _, stale := next[hub]; stale {
@@ -190,8 +181,7 @@ func (f *feed) beat(ctx context.Context) error {
 		staleHub.WithLabelValues(hub).Set(value)
 	}
 	if !f.begun {
-		f.publish(next)
-		f.begun = true
+		f.hubs, f.begun = next, true
 		close(f.ready)
 		return nil // Every key is looked at after this anyway.
 	}
@@ -206,17 +196,11 @@ func (f *feed) beat(ctx context.Context) error {
 		keys = append(keys, ofHub...)
 	}
 	// Only now: if a question failed, the hubs still count as changed.
-	f.publish(next)
+	f.hubs = next
 	for _, key := range keys {
 		f.add(key, time.Time{})
 	}
 	return nil
-}
-
-func (f *feed) publish(hubs map[string]time.Time) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.hubs = hubs
 }
 
 func (f *feed) scanAll(ctx context.Context) error {

@@ -49,7 +49,8 @@ func reasonOf(err error) string {
 // sync makes a key's objects what its rows say. The order is what keeps a newer
 // truth from being replaced by an older one: first the objects as they are, then
 // the rows, then the write, which the API server refuses if an object is no
-// longer as it was.
+// longer as it was. The heartbeats are of the rows' snapshot, so that they are
+// part of that truth.
 func (k *kindSyncer) sync(ctx context.Context, key status.Key, due bool) error {
 	owner, all, found := k.present(key)
 	if !found {
@@ -62,7 +63,6 @@ func (k *kindSyncer) sync(ctx context.Context, key status.Key, due bool) error {
 	if err != nil {
 		return err
 	}
-	stale := k.feed.stale()
 	read, cancel := context.WithTimeout(ctx, requestTimeout)
 	snapshot, err := k.store.Read(read, []status.Key{key})
 	cancel()
@@ -76,7 +76,7 @@ func (k *kindSyncer) sync(ctx context.Context, key status.Key, due bool) error {
 	rows := snapshot.Objects[0]
 	desired, err := k.entry.Aggregate(status.Rows{
 		Namespace: owner.Namespace, Name: owner.Name, UID: key.ID,
-		Compliance: rows.Compliance, Payloads: rows.Payloads, Stale: stale,
+		Compliance: rows.Compliance, Payloads: rows.Payloads, Stale: staleHubs(snapshot.Heartbeats, k.feed.staleAfter),
 	}, k.turns.budgetOf(key))
 	if err != nil {
 		return &failure{reasonRow, fmt.Errorf("aggregate %s %s/%s, which stays as it is: %w", key.Kind, owner.Namespace, owner.Name, err)}

@@ -1,0 +1,142 @@
+package status
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// maxDecisions is how many decisions a PlacementDecision has at most; it is the
+// limit of Open Cluster Management's placement controller, which its readers
+// rely on.
+const maxDecisions = 100
+
+// hubGroup is a decision group of a Placement as one leaf hub has it.
+type hubGroup struct {
+	hub   string
+	index int
+	name  string
+}
+
+// group is a decision group of all hubs.
+type group struct {
+	name string
+	// parts are the places of the hubs' groups that make it up.
+	parts []int
+}
+
+// mergeGroups makes the groups of all hubs of the groups of each, in their order;
+// hubs are in order, too.
+//
+// Every hub divides its own clusters by one decision strategy, so that the same
+// index means different groups on two hubs: a hub without a cluster for the first
+// group begins with the second, and a large group takes several indexes. The first
+// groups of a name are therefore one group, then the second ones, and so on; the
+// names are in the order that the hubs have them in, and what has no name is last,
+// as the placement controller has it. A rollout goes by that order.
+func mergeGroups(all []hubGroup) []group {
+	sequences := sequencesOf(all)
+	type key struct {
+		name    string
+		ordinal int
+	}
+	merged := map[key]*group{}
+	var names [][]string
+	for _, places := range sequences {
+		var order []string
+		ordinal, last := map[string]int{}, hubGroup{index: -1}
+		for _, i := range places {
+			g := all[i]
+			if _, found := ordinal[g.name]; !found {
+				ordinal[g.name], order = 0, append(order, g.name)
+			} else if g != last {
+				ordinal[g.name]++
+			}
+			last = g
+			k := key{g.name, ordinal[g.name]}
+			if merged[k] == nil {
+				merged[k] = &group{name: g.name}
+			}
+			merged[k].parts = append(merged[k].parts, i)
+		}
+		names = append(names, order)
+	}
+	rank := rankNames(names)
+	keys := make([]key, 0, len(merged))
+	for k := range merged {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, func(a, b key) int {
+		return cmp.Or(cmp.Compare(rank[a.name], rank[b.name]), cmp.Compare(a.name, b.name), cmp.Compare(a.ordinal, b.ordinal))
+	})
+	result := make([]group, 0, len(keys))
+	for _, k := range keys {
+		result = append(result, *merged[k])
+	}
+	return result
+}
+
+// sequencesOf are the places of each hub's groups, in the hub's order.
+func sequencesOf(all []hubGroup) [][]int {
+	places := make([]int, len(all))
+	for i := range places {
+		places[i] = i
+	}
+	slices.SortStableFunc(places, func(a, b int) int {
+		return cmp.Or(cmp.Compare(all[a].hub, all[b].hub), cmp.Compare(all[a].index, all[b].index),
+			cmp.Compare(all[a].name, all[b].name))
+	})
+	var sequences [][]int
+	for i, place := range places {
+		if i == 0 || all[places[i-1]].hub != all[place].hub {
+			sequences = append(sequences, nil)
+		}
+		last := len(sequences) - 1
+		sequences[last] = append(sequences[last], place)
+	}
+	return sequences
+}
+
+// rankNames orders names so that one comes before another where a hub has them in
+// this order. Hubs that contradict each other have different versions of the
+// Placement's spec; then any order will do that does not change by itself.
+func rankNames(sequences [][]string) map[string]int {
+	rank := map[string]int{}
+	for _, sequence := range sequences {
+		for _, name := range sequence {
+			rank[name] = 0
+		}
+	}
+	for range len(rank) {
+		for _, sequence := range sequences {
+			for i := 1; i < len(sequence); i++ {
+				rank[sequence[i]] = max(rank[sequence[i]], rank[sequence[i-1]]+1)
+			}
+		}
+	}
+	rank[""] = math.MaxInt
+	return rank
+}
+
+// withoutEmpty are the groups that have clusters, and the first one if none has:
+// the placement controller has empty groups only where no cluster is selected,
+// and readers count on indexes without a gap.
+func withoutEmpty(groups []group, clusters func(group) int) []group {
+	full := slices.DeleteFunc(slices.Clone(groups), func(g group) bool { return clusters(g) == 0 })
+	if len(full) == 0 {
+		return groups[:min(1, len(groups))]
+	}
+	return full
+}
+
+// objectsOf is how many PlacementDecisions a group of so many clusters has.
+func objectsOf(clusters int) int {
+	return max(1, (clusters+maxDecisions-1)/maxDecisions)
+}
+
+// decisionName is the name of a Placement's PlacementDecision; they are numbered
+// from 1 through all groups.
+func decisionName(placement string, number int) string {
+	return fmt.Sprintf("%s-decision-%d", placement, number)
+}
