@@ -10,13 +10,15 @@ import (
 	"testing"
 
 	logsapi "k8s.io/component-base/logs/api/v1"
+
+	"open-cluster-management.io/helloworld-addon/pkg/hub/status/internal/program"
 )
 
 // TestWrongUse: each mistake is one clear message that names what was given and
 // says what to do.
 func TestWrongUse(t *testing.T) {
-	t.Setenv(envDatabaseURL, "postgres://u:p@h/d")
-	t.Setenv(envPodNamespace, "ns")
+	t.Setenv(program.EnvDatabaseURL, "postgres://u:p@h/d")
+	t.Setenv(program.EnvPodNamespace, "ns")
 	t.Setenv(envLeafHubName, "leaf")
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
 	refused := errors.New("refused")
