@@ -17,11 +17,11 @@ import (
 
 	"open-cluster-management.io/helloworld-addon/manifests"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/hubclient"
-	"open-cluster-management.io/helloworld-addon/pkg/agent/internal/flagcheck"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/kubeclient"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/mirror"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/report"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/uninstall"
+	"open-cluster-management.io/helloworld-addon/pkg/internal/flagcheck"
 )
 
 // tellTimeout bounds telling the hub, and finding the marker's owner.

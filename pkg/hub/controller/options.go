@@ -10,11 +10,11 @@ import (
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/validation"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/tools/leaderelection"
 	logsapi "k8s.io/component-base/logs/api/v1"
 
 	"open-cluster-management.io/helloworld-addon/manifests"
+	"open-cluster-management.io/helloworld-addon/pkg/hub/internal/commandline"
 )
 
 // Environment variables and the file that tell a pod who it is.
@@ -172,20 +172,13 @@ func (o *Options) Validate() error {
 	} else if problems := validation.IsDNS1123Label(o.Namespace); len(problems) > 0 {
 		report("--namespace=%q is not a name of a namespace: %s", o.Namespace, strings.Join(problems, "; "))
 	}
-	if o.KubeAPIQPS <= 0 {
-		report("--kube-api-qps=%g must be above 0", o.KubeAPIQPS)
-	}
-	if o.KubeAPIBurst < 1 {
-		report("--kube-api-burst=%d must be 1 or more", o.KubeAPIBurst)
-	}
+	errs = append(errs, commandline.CheckRequests(o.KubeAPIQPS, o.KubeAPIBurst)...)
 	if o.StartupTimeout <= 0 {
 		report("--startup-timeout=%s must be above 0, for example 1m", o.StartupTimeout)
 	}
 	errs = append(errs, o.Serving.validate()...)
 	errs = append(errs, o.LeaderElection.validate()...)
-	for _, err := range logsapi.Validate(o.Logging, nil, field.NewPath("logging")) {
-		errs = append(errs, err)
-	}
+	errs = append(errs, commandline.CheckLogging(o.Logging)...)
 	return errors.Join(errs...)
 }
 

@@ -45,6 +45,7 @@ func TestValidate(t *testing.T) {
 		{name: "a key without its certificate", args: append([]string{"--tls-private-key-file=k"}, valid...), errs: []string{"must be set together"}},
 		{name: "retries that leave no time to renew", args: append([]string{"--leader-elect-retry-period=40s"}, valid...), errs: []string{"--leader-elect-renew-deadline=40s must be above 48s"}},
 		{name: "retries without a pause", args: append([]string{"--leader-elect-retry-period=0s"}, valid...), errs: []string{"--leader-elect-retry-period=0s"}},
+		{name: "a limit that is no number", args: append([]string{"--kube-api-qps=NaN"}, valid...), errs: []string{"--kube-api-qps=NaN must be above 0"}},
 		{name: "a log format that does not exist", args: append([]string{"--logging-format=xml"}, valid...), errs: []string{"logging"}},
 	}
 	for _, test := range tests {

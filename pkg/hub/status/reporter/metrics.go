@@ -1,11 +1,6 @@
 package reporter
 
-import (
-	"errors"
-	"fmt"
-
-	"github.com/prometheus/client_golang/prometheus"
-)
+import "github.com/prometheus/client_golang/prometheus"
 
 const namespace, subsystem = "hub_of_hubs", "status_report"
 
@@ -22,14 +17,5 @@ var (
 			"cannot take an entry), heartbeat."}, []string{"reason"})
 )
 
-// register adds the metrics to those that the manager serves; a second time in
-// one process changes nothing.
-func register(registry prometheus.Registerer) error {
-	for _, collector := range []prometheus.Collector{pending, batches, rows, failures} {
-		var already prometheus.AlreadyRegisteredError
-		if err := registry.Register(collector); err != nil && !errors.As(err, &already) {
-			return fmt.Errorf("register the metrics: %w", err)
-		}
-	}
-	return nil
-}
+// collectors are all of them.
+var collectors = []prometheus.Collector{pending, batches, rows, failures}

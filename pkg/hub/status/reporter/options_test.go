@@ -1,8 +1,15 @@
 package reporter
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/validation"
+	logsapi "k8s.io/component-base/logs/api/v1"
 )
 
 // TestValidateReportsEverything: all problems at once, each naming the flag.
@@ -10,15 +17,26 @@ func TestValidateReportsEverything(t *testing.T) {
 	o := newOptions(func(string) string { return "" })
 	o.LeafHubName, o.Interval, o.Heartbeat, o.Resync, o.KubeAPIQPS, o.KubeAPIBurst = "Hub_1", 0, 0, 0, 0, 0
 	o.WatchNamespaces = []string{"No"}
+	o.Logging.Format = "xml"
 	err := o.Validate()
 	if err == nil {
 		t.Fatal("nothing is wrong with it")
 	}
-	for _, want := range []string{"$DATABASE_URL", "--leaf-hub-name=\"Hub_1\"", "$WATCH_NAMESPACE", "$POD_NAMESPACE",
-		"--report-interval", "--heartbeat-interval", "--resync-period", "--kube-api-qps", "--kube-api-burst"} {
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("%s is not reported: %v", want, err)
-		}
+	got := strings.Split(err.Error(), "\n")
+	slices.Sort(got)
+	if diff := cmp.Diff([]string{
+		"$DATABASE_URL is missing: set it to postgres://user:password@host:5432/db?sslmode=verify-full, with the password URL-escaped",
+		"$POD_NAMESPACE is missing: set it to the program's own namespace, where its lock is, or use --leader-elect=false",
+		`$WATCH_NAMESPACE: "No" is not a name of a namespace: ` + strings.Join(validation.IsDNS1123Label("No"), "; "),
+		"--heartbeat-interval=0s must be 1s or more, for example 10s",
+		"--kube-api-burst=0 must be 1 or more",
+		"--kube-api-qps=0 must be above 0",
+		`--leaf-hub-name="Hub_1" is not a name that the tables take: ` + strings.Join(validation.IsDNS1123Label("Hub_1"), "; "),
+		"--report-interval=0s must be 1ms or more, for example 200ms",
+		"--resync-period=0s must be 1m or more, for example 1h",
+		`logging.format: Invalid value: "xml": Unsupported log format`,
+	}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
@@ -30,5 +48,37 @@ func TestEnvironment(t *testing.T) {
 	}
 	if got := strings.Join(o.WatchNamespaces, "+"); got != "a+b" {
 		t.Errorf("namespaces %s", got)
+	}
+}
+
+// TestFlags: names, defaults and texts are what users know. The flags of the
+// logs are Kubernetes' own.
+func TestFlags(t *testing.T) {
+	logs, all := pflag.NewFlagSet("", pflag.ContinueOnError), pflag.NewFlagSet("", pflag.ContinueOnError)
+	logsapi.AddFlags(logsapi.NewLoggingConfiguration(), logs)
+	newOptions(func(string) string { return "" }).AddFlags(all)
+	var got []string
+	all.VisitAll(func(flag *pflag.Flag) {
+		if logs.Lookup(flag.Name) == nil {
+			got = append(got, fmt.Sprintf("--%s=%s %s", flag.Name, flag.DefValue, flag.Usage))
+		}
+	})
+	if diff := cmp.Diff([]string{
+		"--health-probe-bind-address=:8081 where /healthz and /readyz are served; 0: nowhere",
+		"--heartbeat-interval=10s how often to say that the leaf hub is there",
+		"--kube-api-burst=200 the most requests at once to the leaf hub",
+		"--kube-api-qps=100 the most requests per second to the leaf hub",
+		"--kubeconfig= a kubeconfig file for the leaf hub; empty: the cluster in which the program runs",
+		"--leader-elect=true report only while holding the lock hub-of-hubs-status-report-lock in $POD_NAMESPACE",
+		"--leaf-hub-name= what the global hub calls this leaf hub (default: $LEAF_HUB_NAME)",
+		"--metrics-bind-address=:8385 where metrics are served; 0: nowhere",
+		"--metrics-secure=true serve metrics by HTTPS, to those whom the leaf hub authorizes to get /metrics",
+		"--report-interval=200ms the least time between two batches; what changes in between is written once",
+		"--resync-period=1h0m0s how often to compare all that the database has with all that there is",
+	}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if all.Lookup("logging-format") == nil {
+		t.Error("there are no flags of the logs")
 	}
 }

@@ -9,12 +9,12 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"open-cluster-management.io/helloworld-addon/pkg/hub/status"
+	"open-cluster-management.io/helloworld-addon/pkg/hub/status/internal/program"
 )
 
 const (
@@ -24,6 +24,11 @@ const (
 	batchObjects, batchClusters = 2000, 20000
 	// applyTimeout bounds one batch, requestTimeout one other question.
 	applyTimeout, requestTimeout = 2 * time.Minute, 10 * time.Second
+	// longestPause is the longest pause while the database is away.
+	longestPause = 10 * time.Second
+	// noticeWithin is how soon a kind is noticed that has become known without a
+	// change.
+	noticeWithin = time.Second
 )
 
 // reporter writes a leaf hub's rows. It is a Runnable.
@@ -43,6 +48,11 @@ type reporter struct {
 	dirty    map[status.ObjectRef]bool
 	poke     chan struct{}
 	reported reported
+
+	// nextCompare is when to compare everything, and compared which kinds were
+	// known as a whole when that was done last.
+	nextCompare time.Time
+	compared    map[status.Kind]bool
 }
 
 // changed notes that an object has to be looked at.
@@ -65,65 +75,36 @@ func (r *reporter) Start(ctx context.Context) error {
 	group.Go(func() { r.watcher.run(ctx) })
 	group.Go(func() { r.beat(ctx) })
 
-	failing := false
-	backoff := newBackoff()
-	next := r.clock.Now() // of comparing everything
-	compared := map[status.Kind]bool{}
-	for ctx.Err() == nil {
-		_, read := r.watcher.present()
-		due := !r.clock.Now().Before(next)
-		for kind, synced := range read {
-			due = due || (synced && !compared[kind])
-		}
-		err := r.flush(ctx)
-		if err == nil && due {
-			if err = r.compare(ctx); err == nil {
-				next, compared = r.clock.Now().Add(r.resync), read
-			}
-		}
-		pause := r.interval
-		switch {
-		case err != nil && ctx.Err() == nil:
+	program.Loop{Clock: r.clock, Wake: r.poke, Gap: r.interval, Longest: longestPause,
+		Failed: func(err error, again bool) {
 			failures.WithLabelValues("database").Inc()
-			if !failing {
+			if !again {
 				klog.FromContext(ctx).Error(err, "The database does not take the report; it is tried again")
 			}
-			failing, pause = true, backoff.Step()
-		case failing:
-			klog.FromContext(ctx).Info("The database takes the report again")
-			failing, backoff = false, newBackoff()
-		}
-		if !r.pause(ctx, pause) || (!failing && !r.await(ctx)) {
-			return nil
-		}
-	}
+		},
+		Recovered: func() { klog.FromContext(ctx).Info("The database takes the report again") },
+	}.Run(ctx, r.turn)
 	return nil
 }
 
-func newBackoff() wait.Backoff {
-	return wait.Backoff{Duration: 250 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 1000, Cap: 10 * time.Second}
-}
-
-func (r *reporter) pause(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-r.clock.After(d):
-		return true
-	case <-ctx.Done():
-		return false
+// turn writes what has changed, and compares everything when it is time to, or a
+// kind has become known.
+func (r *reporter) turn(ctx context.Context) (next time.Time, err error) {
+	_, read := r.watcher.present()
+	due := !r.clock.Now().Before(r.nextCompare)
+	for kind, synced := range read {
+		due = due || (synced && !r.compared[kind])
 	}
-}
-
-// await waits for a change; a second is how soon a kind is noticed that has
-// become known without one.
-func (r *reporter) await(ctx context.Context) bool {
-	select {
-	case <-r.poke:
-		return true
-	case <-r.clock.After(time.Second):
-		return true
-	case <-ctx.Done():
-		return false
+	if err := r.flush(ctx); err != nil {
+		return time.Time{}, err
 	}
+	if due {
+		if err := r.compare(ctx); err != nil {
+			return time.Time{}, err
+		}
+		r.nextCompare, r.compared = r.clock.Now().Add(r.resync), read
+	}
+	return r.clock.Now().Add(r.interval + noticeWithin), nil
 }
 
 // take takes the next names to look at.
@@ -265,7 +246,7 @@ func (r *reporter) beat(ctx context.Context) {
 			}
 		}
 		failing = err != nil
-		if !r.pause(ctx, r.heartbeat) {
+		if !program.Sleep(ctx, r.clock, r.heartbeat) {
 			return
 		}
 	}

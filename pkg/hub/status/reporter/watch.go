@@ -4,9 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -15,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"open-cluster-management.io/helloworld-addon/pkg/hub/status"
+	"open-cluster-management.io/helloworld-addon/pkg/hub/status/internal/program"
 )
 
 // kinds are what is watched.
@@ -28,12 +27,6 @@ var kinds = map[status.Kind]schema.GroupVersionKind{
 	status.KindManagedClusterAddOn: {Group: "addon.open-cluster-management.io", Version: "v1alpha1", Kind: "ManagedClusterAddOn"},
 	status.KindManagedCluster:      {Group: "cluster.open-cluster-management.io", Version: "v1", Kind: "ManagedCluster"},
 }
-
-const (
-	// crdRetry is how often to look for a kind that the leaf hub does not serve,
-	// watchRetry how soon to try again when it did not answer.
-	crdRetry, watchRetry = 15 * time.Second, time.Second
-)
 
 // watcher watches all kinds and tells the names of what changed.
 type watcher struct {
@@ -60,29 +53,16 @@ func (w *watcher) run(ctx context.Context) {
 	group.Wait()
 }
 
-// watch returns when a kind is watched. A leaf hub that does not serve it yet may
-// do so later.
+// watch returns when a kind is watched, or ctx has ended.
 func (w *watcher) watch(ctx context.Context, kind status.Kind, gvk schema.GroupVersionKind) {
-	for said := false; ; said = true {
-		err := w.register(ctx, kind, gvk)
-		if err == nil || ctx.Err() != nil {
-			return
+	program.UntilWatched(ctx, w.clock, func(ctx context.Context) error { return w.register(ctx, kind, gvk) }, func(err error, served bool) {
+		logger := klog.FromContext(ctx).WithValues("kind", kind)
+		if served {
+			logger.Error(err, "Watch failed; it is tried again")
+		} else {
+			logger.Info("The leaf hub does not serve the kind; it is reported once it does")
 		}
-		retry := watchRetry
-		if meta.IsNoMatchError(err) {
-			retry = crdRetry
-		}
-		if logger := klog.FromContext(ctx); !said && meta.IsNoMatchError(err) {
-			logger.Info("The leaf hub does not serve the kind; it is reported once it does", "kind", kind)
-		} else if !said {
-			logger.Error(err, "Watch failed; it is tried again", "kind", kind)
-		}
-		select {
-		case <-w.clock.After(retry):
-		case <-ctx.Done():
-			return
-		}
-	}
+	})
 }
 
 func (w *watcher) register(ctx context.Context, kind status.Kind, gvk schema.GroupVersionKind) error {

@@ -6,11 +6,11 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
 	"open-cluster-management.io/helloworld-addon/pkg/hub/status"
+	"open-cluster-management.io/helloworld-addon/pkg/hub/status/internal/program"
 )
 
 const (
@@ -47,6 +47,8 @@ type feed struct {
 	hubs  map[string]time.Time
 	begun bool
 
+	// last is when the heartbeats were asked for; zero: they are due.
+	last   time.Time
 	cursor status.Cursor
 	scan   scanState
 }
@@ -69,36 +71,27 @@ func (f *feed) Start(ctx context.Context) error {
 	defer group.Wait()
 	group.Go(func() { f.listen(ctx) })
 
-	backoff := f.backoff()
-	last := f.clock.Now().Add(-f.interval)
-	for failing := false; ctx.Err() == nil; {
-		now := f.clock.Now()
-		onTime := failing || now.Sub(last) >= f.interval
-		err := f.look(ctx, onTime, f.interval)
-		pause := leastGap
-		switch {
-		case err != nil && ctx.Err() == nil:
-			f.report(ctx, err, failing)
-			failing, pause = true, backoff.Step()
-		case failing:
-			klog.FromContext(ctx).Info("The database answers again")
-			failing, backoff = false, f.backoff()
-		}
-		if onTime && err == nil {
-			last = now
-		}
-		if !f.pause(ctx, pause) {
-			return nil
-		}
-		if !failing && !f.await(ctx, f.interval-f.clock.Since(last)) {
-			return nil
-		}
-	}
+	program.Loop{Clock: f.clock, Wake: f.poke, Gap: leastGap, Longest: f.longestPause(),
+		Failed:    func(err error, again bool) { f.report(ctx, err, again) },
+		Recovered: func() { klog.FromContext(ctx).Info("The database answers again") },
+	}.Run(ctx, f.turn)
 	return nil
 }
 
-func (f *feed) backoff() wait.Backoff {
-	return wait.Backoff{Duration: 250 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 1000, Cap: max(f.interval, time.Second)}
+func (f *feed) longestPause() time.Duration { return max(f.interval, time.Second) }
+
+// turn looks at what changed. After a failure the heartbeats are due, too.
+func (f *feed) turn(ctx context.Context) (next time.Time, err error) {
+	now := f.clock.Now()
+	onTime := now.Sub(f.last) >= f.interval
+	if err := f.look(ctx, onTime, f.interval); err != nil {
+		f.last = time.Time{}
+		return now, err
+	}
+	if onTime {
+		f.last = now
+	}
+	return f.last.Add(f.interval), nil
 }
 
 func (f *feed) report(ctx context.Context, err error, again bool) {
@@ -108,28 +101,6 @@ func (f *feed) report(ctx context.Context, err error, again bool) {
 		return
 	}
 	klog.FromContext(ctx).Error(err, "The database does not answer; what is written stays, and it is tried again")
-}
-
-// pause returns false when ctx ended.
-func (f *feed) pause(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-f.clock.After(d):
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-// await waits for a notification or the time.
-func (f *feed) await(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-f.poke:
-		return true
-	case <-f.clock.After(d):
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // look asks what changed, and on time also for the heartbeats and the next part
@@ -251,8 +222,9 @@ func (f *feed) page(ctx context.Context, limit int) ([]status.Key, error) {
 
 // listen has the database tell when something changed, again and again.
 func (f *feed) listen(ctx context.Context) {
-	backoff := f.backoff()
+	backoff := program.Backoff(f.longestPause())
 	for ctx.Err() == nil {
+		start := f.clock.Now()
 		err := f.store.Listen(ctx, func() {
 			select {
 			case f.poke <- struct{}{}:
@@ -263,7 +235,11 @@ func (f *feed) listen(ctx context.Context) {
 			return
 		}
 		klog.FromContext(ctx).V(2).Info("The database no longer tells what changes; it is asked at every interval", "err", err)
-		if !f.pause(ctx, backoff.Step()) {
+		if f.clock.Since(start) > f.longestPause() {
+			// It listened, or was slow to fail: not one of several failures in a row.
+			backoff = program.Backoff(f.longestPause())
+		}
+		if !program.Sleep(ctx, f.clock, backoff.Step()) {
 			return
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -19,15 +18,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"open-cluster-management.io/helloworld-addon/pkg/hub/status"
+	"open-cluster-management.io/helloworld-addon/pkg/hub/status/internal/program"
 )
 
 const (
-	// crdRetry is how often to look for a kind that the global hub does not
-	// serve, watchRetry how soon to try again when it did not answer.
-	crdRetry, watchRetry = 15 * time.Second, time.Second
 	// A key that cannot be written is tried again after the first, then after
 	// twice that, up to the last.
 	firstRetry, lastRetry = 100 * time.Millisecond, 30 * time.Second
+	// syncPoll is how often to look whether all objects of a kind are known.
+	syncPoll = 20 * time.Millisecond
 	// requestTimeout bounds one read or write.
 	requestTimeout = 30 * time.Second
 )
@@ -145,33 +144,15 @@ type watched struct {
 // watch returns when all objects of a kind are known, and false when ctx ended
 // before. A global hub that does not serve the kind yet may do so later.
 func (k *kindSyncer) watch(ctx context.Context, kind watched) bool {
-	logger := klog.FromContext(ctx)
-	for said := false; ; said = true {
-		err := k.register(ctx, kind)
-		if err == nil {
-			return true
+	return program.UntilWatched(ctx, k.clock, func(ctx context.Context) error { return k.register(ctx, kind) }, func(err error, served bool) {
+		available.WithLabelValues(string(k.entry.Kind)).Set(0)
+		logger := klog.FromContext(ctx).WithValues("gvk", kind.gvk.String())
+		if served {
+			logger.Error(err, "Watch failed; it is tried again")
+		} else {
+			logger.Info("The global hub does not serve the kind; its status is written once it does")
 		}
-		if ctx.Err() != nil {
-			return false
-		}
-		if !said {
-			available.WithLabelValues(string(k.entry.Kind)).Set(0)
-			if meta.IsNoMatchError(err) {
-				logger.Info("The global hub does not serve the kind; its status is written once it does", "gvk", kind.gvk.String())
-			} else {
-				logger.Error(err, "Watch failed; it is tried again", "gvk", kind.gvk.String())
-			}
-		}
-		retry := watchRetry
-		if meta.IsNoMatchError(err) {
-			retry = crdRetry
-		}
-		select {
-		case <-k.clock.After(retry):
-		case <-ctx.Done():
-			return false
-		}
-	}
+	})
 }
 
 func (k *kindSyncer) register(ctx context.Context, kind watched) error {
@@ -186,9 +167,7 @@ func (k *kindSyncer) register(ctx context.Context, kind watched) error {
 		return fmt.Errorf("watch %s: %w", kind.gvk.Kind, err)
 	}
 	for !registration.HasSynced() {
-		select {
-		case <-k.clock.After(20 * time.Millisecond):
-		case <-ctx.Done():
+		if !program.Sleep(ctx, k.clock, syncPoll) {
 			return errors.Join(ctx.Err(), informer.RemoveEventHandler(registration))
 		}
 	}

@@ -1,11 +1,6 @@
 package syncer
 
-import (
-	"errors"
-	"fmt"
-
-	"github.com/prometheus/client_golang/prometheus"
-)
+import "github.com/prometheus/client_golang/prometheus"
 
 const namespace, subsystem = "hub_of_hubs", "status_sync"
 
@@ -30,14 +25,5 @@ var (
 // feedKind is the value of the label kind for what is about no kind.
 const feedKind = "all"
 
-// register adds the metrics to those that the manager serves; a second time in
-// one process changes nothing.
-func register(registry prometheus.Registerer) error {
-	for _, collector := range []prometheus.Collector{lag, rowsRead, written, failures, available, staleHub} {
-		var already prometheus.AlreadyRegisteredError
-		if err := registry.Register(collector); err != nil && !errors.As(err, &already) {
-			return fmt.Errorf("register the metrics: %w", err)
-		}
-	}
-	return nil
-}
+// collectors are all of them.
+var collectors = []prometheus.Collector{lag, rowsRead, written, failures, available, staleHub}

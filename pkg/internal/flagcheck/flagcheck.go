@@ -1,6 +1,6 @@
-// Package flagcheck holds what the programs on a managed cluster check their
-// flags and environment variables by. It collects every problem, so that a user
-// is told of all at once. It knows no flag itself, and reads none.
+// Package flagcheck holds what programs on a hub and on a managed cluster check
+// their flags and environment variables by. It collects every problem, so that a
+// user is told of all at once. It knows no flag itself, and reads none.
 package flagcheck
 
 import (
