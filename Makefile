@@ -224,6 +224,11 @@ functional-test-full: bin/ocm-kind images shell-image $(BUILT_KUBECTL) ## Run th
 	@KUBECTL=$(KUBECTL) OCM_IMAGES=$(OCM_IMAGES) KIND_NODE_IMAGE=$(KIND_NODE_IMAGE) KEEP=$(KEEP) \
 		test/e2e/lease/on-kind $(IMAGE) $(TEST_FLAGS)
 
+.PHONY: e2e-hub-of-hubs
+e2e-hub-of-hubs: bin/ocm-kind images $(BUILT_KUBECTL) ## Run the hub of hubs' programs as pods on kind clusters of their own, with PostgreSQL on this machine (KEEP=1 keeps the clusters)
+	@KUBECTL=$(KUBECTL) OCM_IMAGES=$(OCM_IMAGES) KIND_NODE_IMAGE=$(KIND_NODE_IMAGE) KEEP=$(KEEP) \
+		test/hubofhubs/pods/on-kind $(IMAGE) $(TEST_FLAGS)
+
 .PHONY: test-kind
 test-kind: ## Test the kind tool, and that Helm chart and kustomize base install the same
 	go test -C test/kind -trimpath $(TEST_FLAGS) ./...

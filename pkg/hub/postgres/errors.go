@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"crypto/x509"
 	"errors"
 	"strings"
 
@@ -35,13 +36,15 @@ func describe(err error, secrets []string, tried string) error {
 	}
 	message := tried + ": " + err.Error()
 	var refused *pgconn.PgError
-	if errors.As(err, &refused) {
-		switch {
-		case refused.Code == codeInvalidPassword:
-			message += "; " + escapeHint
-		case refused.Hint != "":
-			message += "; " + refused.Hint
-		}
+	var unknown x509.UnknownAuthorityError
+	switch {
+	case errors.As(err, &unknown):
+		message += "; " + authorityHint
+	case !errors.As(err, &refused):
+	case refused.Code == codeInvalidPassword:
+		message += "; " + escapeHint
+	case refused.Hint != "":
+		message += "; " + refused.Hint
 	}
 	return &described{message: redact(message, secrets), cause: err}
 }

@@ -82,7 +82,7 @@ func parse(raw string) (*pgxpool.Config, error) {
 	config, err := pgxpool.ParseConfig(raw)
 	if err != nil {
 		return nil, fmt.Errorf("the database URL (DATABASE_URL) is wrong: %s; %s",
-			redact(err.Error(), secretsOf(raw)), escapeHint)
+			redact(err.Error(), secretsOf(raw)), hintFor(err.Error()))
 	}
 	if config.ConnConfig.RuntimeParams["application_name"] == "" {
 		config.ConnConfig.RuntimeParams["application_name"] = "hub-of-hubs-status"

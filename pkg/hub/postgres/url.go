@@ -10,6 +10,17 @@ import (
 // escapeHint is what is wrong in nearly every URL that does not parse.
 const escapeHint = "the password has to be URL-escaped (@ as %40, : as %3A, / as %2F, ? as %3F, # as %23, % as %25)"
 
+// authorityHint is for a certificate that cannot be verified.
+const authorityHint = "sslrootcert in the URL has to name a file with the certificate authority of the database's certificate"
+
+// hintFor is what helps when pgx cannot use a URL. What is wrong with the authority's file is no matter of the password.
+func hintFor(message string) string {
+	if strings.Contains(message, "CA file") || strings.Contains(message, "CA to cert pool") {
+		return authorityHint
+	}
+	return escapeHint
+}
+
 // errNoURL says what is missing and how it looks.
 var errNoURL = errors.New("the database URL is empty: " +
 	"set DATABASE_URL to postgres://user:password@host:5432/database?sslmode=verify-full")

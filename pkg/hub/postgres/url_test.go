@@ -2,6 +2,8 @@ package postgres
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -62,6 +64,26 @@ func TestParseHides(t *testing.T) {
 			for cause := err; cause != nil; cause = errors.Unwrap(cause) {
 				hides(t, cause, "s3c@ret", "s3c%40ret")
 			}
+		})
+	}
+}
+
+// TestAuthorityHint: who has forgotten the certificate authority is not sent looking for a wrong password.
+func TestAuthorityHint(t *testing.T) {
+	noAuthority := filepath.Join(t.TempDir(), "ca.crt")
+	if err := os.WriteFile(noAuthority, []byte("no certificate"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, file := range map[string]string{"no file": noAuthority + ".missing", "no certificate": noAuthority} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Open(t.Context(), Options{URL: "postgres://user:s3c%40ret@host:5432/db?sslmode=verify-full&sslrootcert=" + file})
+			if err == nil {
+				t.Fatal("accepted")
+			}
+			if !strings.Contains(err.Error(), authorityHint) || strings.Contains(err.Error(), escapeHint) {
+				t.Errorf("the message sends the reader to the wrong place: %v", err)
+			}
+			hides(t, err, "s3c@ret", "s3c%40ret")
 		})
 	}
 }

@@ -34,18 +34,24 @@ type Options struct {
 	Dir string
 	// Settings are set beside those for tests: what is written is not waited for until it is on the disk.
 	Settings map[string]string
+	// Address is the IP address of this machine that it listens on; empty: that of loopback.
+	Address string
+	// TLS: whoever comes needs TLS and a password; URLs have sslmode=verify-full, and the certificate is by an authority
+	// of the server's own.
+	TLS bool
 }
 
 // Server is a PostgreSQL server.
 type Server struct {
 	base *url.URL
 	// The rest is empty for a server that was there before.
-	dir      string
-	programs string
-	user     *syscall.Credential
-	settings map[string]string
-	process  *os.Process
-	exited   chan error
+	dir       string
+	programs  string
+	user      *syscall.Credential
+	settings  map[string]string
+	authority []byte
+	process   *os.Process
+	exited    chan error
 }
 
 // Use returns the server that TEST_DATABASE_URL names, or starts one.
@@ -67,6 +73,10 @@ func Start(ctx context.Context, options Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	address, err := validAddress(options.Address)
+	if err != nil {
+		return nil, err
+	}
 	credential, err := unprivileged()
 	if err != nil {
 		return nil, err
@@ -77,14 +87,19 @@ func Start(ctx context.Context, options Options) (*Server, error) {
 	}
 	server := &Server{dir: dir, programs: programs, user: credential, settings: map[string]string{
 		"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off",
-		"unix_socket_directories": "", "listen_addresses": "127.0.0.1",
+		"unix_socket_directories": "", "listen_addresses": address,
 		"shared_buffers": "64MB", "max_connections": "100", "logging_collector": "off",
 	}}
 	for name, value := range options.Settings {
 		server.settings[name] = value
 	}
-	if err := server.create(ctx); err != nil {
+	if err := server.create(ctx, address); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	if options.TLS {
+		if err := server.encrypt(address); err != nil {
+			return nil, errors.Join(fmt.Errorf("have PostgreSQL use TLS: %w", err), os.RemoveAll(dir))
+		}
 	}
 	if err := server.Resume(ctx); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
@@ -93,29 +108,24 @@ func Start(ctx context.Context, options Options) (*Server, error) {
 }
 
 // create makes the data directory and chooses the port.
-func (s *Server) create(ctx context.Context) error {
+func (s *Server) create(ctx context.Context, address string) error {
 	password := filepath.Join(s.dir, "password")
 	if err := os.WriteFile(password, []byte(Password), 0o600); err != nil {
 		return err
 	}
-	if s.user != nil {
-		for _, path := range []string{s.dir, password} {
-			if err := os.Chown(path, int(s.user.Uid), int(s.user.Gid)); err != nil {
-				return err
-			}
-		}
+	if err := s.giveAway(s.dir, password); err != nil {
+		return err
 	}
 	init := s.command(ctx, "initdb", "--pgdata="+filepath.Join(s.dir, "data"), "--username=owner",
 		"--pwfile="+password, "--auth=scram-sha-256", "--encoding=UTF8", "--locale=C", "--no-sync")
 	if output, err := init.CombinedOutput(); err != nil {
 		return fmt.Errorf("create PostgreSQL's data directory in %s: %w\n%s", s.dir, err, output)
 	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(address, "0"))
 	if err != nil {
 		return err
 	}
-	address := listener.Addr().String()
-	s.base = &url.URL{Scheme: "postgres", User: url.UserPassword("owner", Password), Host: address, Path: "/postgres",
+	s.base = &url.URL{Scheme: "postgres", User: url.UserPassword("owner", Password), Host: listener.Addr().String(), Path: "/postgres",
 		RawQuery: "sslmode=disable"}
 	return listener.Close()
 }
