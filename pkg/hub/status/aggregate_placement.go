@@ -56,7 +56,7 @@ func aggregatePlacement(rows Rows, budget int) ([]Desired, error) {
 		conditions = merged
 	}
 	made := placementGroups(rows.Name, all)
-	listed := fit(made, budget, func(placementGroup) int { return 0 }, placementGroup.size)
+	listed := groupListing.fit(made, budget)
 	if len(listed) > 0 {
 		entries := make([]any, 0, len(listed))
 		for _, g := range listed {

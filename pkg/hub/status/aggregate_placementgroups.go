@@ -1,6 +1,9 @@
 package status
 
-import "math"
+import (
+	"cmp"
+	"math"
+)
 
 // groupStatus is what matters of a decision group in a Placement's status.
 type groupStatus struct {
@@ -55,6 +58,13 @@ func groupsOf(p placement) []groupStatus {
 		return status.DecisionGroups
 	}
 	return []groupStatus{{Clusters: int(min(max(0, status.NumberOfSelectedClusters), math.MaxInt32))}}
+}
+
+// groupListing lists groups by index; none is more urgent.
+var groupListing = listing[placementGroup]{
+	compare: func(a, b placementGroup) int { return cmp.Compare(a.index, b.index) },
+	rank:    func(placementGroup) int { return 0 },
+	size:    placementGroup.size,
 }
 
 // size is the group's share of the JSON, in bytes. It is known before there are

@@ -36,7 +36,7 @@ type bench struct {
 // settings are those of a small database in earnest: what is committed is on the disk.
 var settings = map[string]string{
 	"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on",
-	"shared_buffers": "1GB", "max_wal_size": "4GB", "work_mem": "64MB", "checkpoint_timeout": "15min",
+	"shared_buffers": "1GB", "max_wal_size": "4GB", "work_mem": "64MB", "maintenance_work_mem": "1GB", "checkpoint_timeout": "15min",
 }
 
 // Run measures and prints. What it has measured when it fails it prints, too.
