@@ -4,11 +4,9 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,8 +15,8 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/textlogger"
 
-	"open-cluster-management.io/helloworld-addon/pkg/agent/internal/fakeapi"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/internal/fakepki"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/internal/runtest"
 )
 
 // logs are those of one agent.
@@ -47,29 +45,11 @@ type site struct {
 	logs logs
 }
 
-var addresses atomic.Int32
-
-// ownAddress returns one that no other test, and no client, is given: these
-// tests run beside each other.
-func ownAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", fmt.Sprintf("127.77.0.%d:0", addresses.Add(1)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
-}
-
 func newSite(t *testing.T) *site {
 	t.Helper()
-	hub := fakeapi.New()
-	s := &site{pair: &pair{t: t, hub: hub, managed: newAPI(t), health: ownAddress(t), metrics: ownAddress(t)}, ca: fakepki.New(t)}
-	hub.HTTP().TLS = s.ca.HubTLS()
-	hub.HTTP().EnableHTTP2 = true
-	hub.HTTP().StartTLS()
-	t.Cleanup(hub.Close)
-	hub.Put("managedclusteraddons", enabled())
+	ca := fakepki.New(t)
+	s := &site{ca: ca, pair: newPairWith(t, runtest.NewHub(t, ca, nil))}
+	s.hub.Put("managedclusteraddons", enabled())
 	s.source("a")
 	return s
 }
@@ -78,18 +58,10 @@ func (s *site) start() {
 	s.t.Helper()
 	command := NewCommand()
 	command.SetArgs([]string{"--cluster-name=cluster1", "--namespace=default", "--pod-name=agent-x", "--pod-uid=4711",
-		"--kubeconfig=" + kubeconfigFile(s.t, s.managed.Config().Host),
+		"--kubeconfig=" + runtest.Kubeconfig(s.t, s.managed),
 		"--health-bind-address=" + s.health, "--metrics-bind-address=" + s.metrics})
-	ctx, stop := context.WithCancel(context.Background())
-	ctx = klog.NewContext(ctx, textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&s.logs))))
-	ended := make(chan error, 1)
-	go func() { ended <- command.ExecuteContext(ctx) }()
-	s.t.Cleanup(func() {
-		stop()
-		if err := <-ended; err != nil {
-			s.t.Errorf("run: %v", err)
-		}
-	})
+	logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&s.logs)))
+	runtest.Start(s.t, func(ctx context.Context) error { return command.ExecuteContext(klog.NewContext(ctx, logger)) })
 }
 
 // good are credentials as OCM's registration agent writes them.
@@ -117,7 +89,7 @@ func (s *site) event(kind, reason string) bool {
 }
 
 func (s *site) metric(line string) bool {
-	_, body := get("http://" + s.metrics + "/metrics")
+	_, body := runtest.Get(s.metrics, "/metrics")
 	return strings.Contains(body, line+"\n")
 }
 
@@ -165,8 +137,8 @@ func TestBadConfigurations(t *testing.T) {
 			s.start()
 			s.saysWhatItWaitsFor(test.reason)
 			s.put(s.good())
-			eventually(t, "copied", func() bool { return s.copied("a") })
-			eventually(t, "connected event", func() bool { return s.event("Normal", "HubConnected") })
+			runtest.Eventually(t, "copied", func() bool { return s.copied("a") })
+			runtest.Eventually(t, "connected event", func() bool { return s.event("Normal", "HubConnected") })
 			s.put(bad)
 			s.goesOn(test.reason)
 			// A message alone is reported every 5 s at most: one case of them
@@ -181,11 +153,11 @@ func TestBadConfigurations(t *testing.T) {
 func (s *site) saysWhatItWaitsFor(reason string) {
 	s.t.Helper()
 	want := fmt.Sprintf("[-] hub-credentials: secret default/helloworld-hub-kubeconfig: %s: ", reason)
-	eventually(s.t, "not ready because of "+reason, func() bool {
-		code, body := get("http://" + s.health + "/readyz")
+	runtest.Eventually(s.t, "not ready because of "+reason, func() bool {
+		code, body := runtest.Get(s.health, "/readyz")
 		return code == http.StatusServiceUnavailable && strings.Contains(body, want)
 	})
-	eventually(s.t, "event "+reason, func() bool { return s.event("Warning", reason) })
+	runtest.Eventually(s.t, "event "+reason, func() bool { return s.event("Warning", reason) })
 	if !s.logs.contain(fmt.Sprintf("reason=%q", reason)) && !s.logs.contain("reason="+reason) {
 		s.t.Errorf("the log does not say %s:\n%s", reason, s.logs.text.String())
 	}
@@ -199,12 +171,12 @@ func (s *site) saysWhatItWaitsFor(reason string) {
 
 func (s *site) goesOn(reason string) {
 	s.t.Helper()
-	eventually(s.t, "ready, and says "+reason, func() bool {
-		code, body := get("http://" + s.health + "/readyz")
+	runtest.Eventually(s.t, "ready, and says "+reason, func() bool {
+		code, body := runtest.Get(s.health, "/readyz")
 		return code == http.StatusOK && strings.Contains(body, "[+] hub-credentials: ok: ") && strings.Contains(body, ": "+reason+": ")
 	})
 	s.source("late")
-	eventually(s.t, "copied with the last good credentials", func() bool { return s.copied("late") })
+	runtest.Eventually(s.t, "copied with the last good credentials", func() bool { return s.copied("late") })
 	for _, line := range []string{
 		`helloworld_agent_hub_credentials_rotations_total{result="connected"} 1`,
 		`helloworld_agent_hub_credentials_rotations_total{result="refused"} 1`,
@@ -218,7 +190,7 @@ func (s *site) goesOn(reason string) {
 
 func (s *site) tellsTheHub(reason string) {
 	s.t.Helper()
-	eventually(s.t, "the condition says "+reason, func() bool {
+	runtest.Eventually(s.t, "the condition says "+reason, func() bool {
 		return strings.HasPrefix(s.condition(), "True/Synced: 2 of 2 ConfigMaps synced; ") &&
 			strings.Contains(s.condition(), ": "+reason+": ")
 	})
@@ -231,7 +203,7 @@ func TestConnectsWhenTheSecretArrives(t *testing.T) {
 	s.saysWhatItWaitsFor("SecretMissing")
 	start := time.Now()
 	s.put(s.good())
-	eventually(t, "copied", func() bool { return s.copied("a") })
+	runtest.Eventually(t, "copied", func() bool { return s.copied("a") })
 	if took := time.Since(start); took > 2*time.Second {
 		t.Errorf("copied %s after the secret", took)
 	} else {

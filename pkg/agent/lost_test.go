@@ -10,6 +10,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"open-cluster-management.io/helloworld-addon/pkg/agent/internal/runtest"
 )
 
 // network is what lies between an agent and its hub.
@@ -139,15 +141,10 @@ func TestLostConnection(t *testing.T) {
 	}
 	n.set(false, false)
 	back := time.Now()
-	deadline := back.Add(90 * time.Second)
-	for !s.caughtUp() {
-		if time.Now().After(deadline) {
-			t.Fatal("not caught up within 90 s, which the back-off never takes")
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
+	// The back-off never takes that long.
+	runtest.Within(t, 90*time.Second, "caught up", s.caughtUp)
 	t.Logf("caught up %s after the hub was back", time.Since(back))
-	eventually(t, "connected again", func() bool { _, body := get("http://" + s.health + "/readyz"); return !strings.Contains(body, "[-]") })
+	runtest.Eventually(t, "connected again", func() bool { _, body := runtest.Get(s.health, "/readyz"); return !strings.Contains(body, "[-]") })
 }
 
 func (s *site) caughtUp() bool {
@@ -158,11 +155,11 @@ func (s *site) caughtUp() bool {
 // saysThatTheHubIsAway: in /readyz at once, and in an event.
 func (s *site) saysThatTheHubIsAway() {
 	s.t.Helper()
-	eventually(s.t, "not ready", func() bool {
-		_, body := get("http://" + s.health + "/readyz")
+	runtest.Eventually(s.t, "not ready", func() bool {
+		_, body := runtest.Get(s.health, "/readyz")
 		return strings.Contains(body, "[-] hub: ")
 	})
-	eventually(s.t, "event HubUnreachable", func() bool { return s.event("Warning", "HubUnreachable") })
+	runtest.Eventually(s.t, "event HubUnreachable", func() bool { return s.event("Warning", "HubUnreachable") })
 }
 
 // TestHungHub: one that accepts connections and never answers is no hub either.
@@ -171,16 +168,10 @@ func TestHungHub(t *testing.T) {
 	s, n := away(t)
 	n.set(false, true)
 	s.source("new")
-	deadline := time.Now().Add(2 * time.Minute)
-	for !s.event("Warning", "HubUnreachable") {
-		if time.Now().After(deadline) {
-			t.Fatal("does not say within 2 minutes that the hub does not answer")
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
-	if _, body := get("http://" + s.health + "/readyz"); !strings.Contains(body, "[-] hub: ") {
+	runtest.Within(t, 2*time.Minute, "says that the hub does not answer", func() bool { return s.event("Warning", "HubUnreachable") })
+	if _, body := runtest.Get(s.health, "/readyz"); !strings.Contains(body, "[-] hub: ") {
 		t.Errorf("ready: %s", body)
 	}
 	n.set(false, false)
-	eventually(t, "copied after the hub answers again", func() bool { return s.copied("new") })
+	runtest.Eventually(t, "copied after the hub answers again", func() bool { return s.copied("new") })
 }

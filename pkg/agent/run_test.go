@@ -3,8 +3,6 @@ package agent
 import (
 	"bytes"
 	"context"
-	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"os"
@@ -17,104 +15,40 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	addonv1alpha1 "open-cluster-management.io/api/addon/v1alpha1"
 
-	"open-cluster-management.io/helloworld-addon/pkg/agent/internal/fakeapi"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/internal/runtest"
 )
 
-// free returns a loopback address that nothing listens on.
-func free(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
-}
-
-// kubeconfigFile is for a server without authentication.
-func kubeconfigFile(t *testing.T, server string) string {
-	t.Helper()
-	file := filepath.Join(t.TempDir(), "kubeconfig")
-	content := fmt.Sprintf(`{"apiVersion":"v1","kind":"Config","current-context":"c",
-		"clusters":[{"name":"c","cluster":{"server":%q}}],"users":[{"name":"u","user":{}}],
-		"contexts":[{"name":"c","context":{"cluster":"c","user":"u"}}]}`, server)
-	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return file
-}
-
-func newAPI(t *testing.T) *fakeapi.Server {
-	t.Helper()
-	api := fakeapi.New()
-	api.Start()
-	t.Cleanup(api.Close)
-	return api
-}
-
-// start runs the command; its error is sent when it has ended.
-func start(t *testing.T, args ...string) (stop context.CancelFunc, ended chan error) {
+// start runs the command until stop is called or the test ends.
+func start(t *testing.T, args ...string) (stop func()) {
 	t.Helper()
 	command := NewCommand()
 	command.SetArgs(args)
-	ctx, stop := context.WithCancel(context.Background())
-	t.Cleanup(stop)
-	ended = make(chan error, 1)
-	go func() { ended <- command.ExecuteContext(ctx) }()
-	return stop, ended
-}
-
-func get(url string) (int, string) {
-	client := http.Client{Timeout: 5 * time.Second}
-	response, err := client.Get(url)
-	if err != nil {
-		return 0, err.Error()
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		return 0, err.Error()
-	}
-	return response.StatusCode, string(body)
-}
-
-func eventually(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(15 * time.Second)
-	for !condition() {
-		if time.Now().After(deadline) {
-			t.Fatalf("%s: not within 15 s", what)
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
+	return runtest.Start(t, command.ExecuteContext)
 }
 
 func TestRunCopiesRenewsAndServes(t *testing.T) {
-	hub, managed := newAPI(t), newAPI(t)
+	hub, managed := runtest.NewAPI(t), runtest.NewAPI(t)
 	hub.Put("managedclusteraddons", enabled())
 	hub.Put("configmaps", &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "cluster1"}})
-	health, metrics := free(t), free(t)
-	stop, ended := start(t, "--cluster-name=cluster1", "--namespace=default",
-		"--kubeconfig="+kubeconfigFile(t, managed.Config().Host), "--hub-kubeconfig="+kubeconfigFile(t, hub.Config().Host),
+	health, metrics := runtest.Address(t), runtest.Address(t)
+	stop := start(t, "--cluster-name=cluster1", "--namespace=default",
+		"--kubeconfig="+runtest.Kubeconfig(t, managed), "--hub-kubeconfig="+runtest.Kubeconfig(t, hub),
 		"--health-bind-address="+health, "--metrics-bind-address="+metrics)
-	eventually(t, "copy and lease", func() bool {
+	runtest.Eventually(t, "copy and lease", func() bool {
 		return managed.Get("configmaps", "default", "a") != nil && managed.Get("leases", "default", "helloworld") != nil
 	})
-	eventually(t, "ready", func() bool { code, _ := get("http://" + health + "/readyz"); return code == http.StatusOK })
-	if code, body := get("http://" + health + "/healthz"); code != http.StatusOK {
+	runtest.Eventually(t, "ready", func() bool { code, _ := runtest.Get(health, "/readyz"); return code == http.StatusOK })
+	if code, body := runtest.Get(health, "/healthz"); code != http.StatusOK {
 		t.Errorf("healthz: %d %s", code, body)
 	}
-	if code, body := get("http://" + metrics + "/metrics"); code != http.StatusOK ||
+	if code, body := runtest.Get(metrics, "/metrics"); code != http.StatusOK ||
 		!strings.Contains(body, "helloworld_agent_build_info{") || !strings.Contains(body, "process_resident_memory_bytes") {
 		t.Errorf("metrics: %d %s", code, body)
 	}
-	if code, _ := get("http://" + metrics + "/debug/pprof/"); code != http.StatusNotFound {
+	if code, _ := runtest.Get(metrics, "/debug/pprof/"); code != http.StatusNotFound {
 		t.Errorf("profiles are served: %d", code)
 	}
 	stop()
-	if err := <-ended; err != nil {
-		t.Errorf("run: %v", err)
-	}
 }
 
 // enabled is the add-on of the tests' cluster.
@@ -123,25 +57,22 @@ func enabled() *addonv1alpha1.ManagedClusterAddOn {
 }
 
 func TestRunWaitsForTheSecret(t *testing.T) {
-	managed, health := newAPI(t), free(t)
-	stop, ended := start(t, "--cluster-name=cluster1", "--namespace=default", "--metrics-bind-address=0",
-		"--kubeconfig="+kubeconfigFile(t, managed.Config().Host), "--health-bind-address="+health)
-	eventually(t, "says what it waits for", func() bool {
-		code, body := get("http://" + health + "/readyz")
+	managed, health := runtest.NewAPI(t), runtest.Address(t)
+	stop := start(t, "--cluster-name=cluster1", "--namespace=default", "--metrics-bind-address=0",
+		"--kubeconfig="+runtest.Kubeconfig(t, managed), "--health-bind-address="+health)
+	runtest.Eventually(t, "says what it waits for", func() bool {
+		code, body := runtest.Get(health, "/readyz")
 		return code == http.StatusServiceUnavailable &&
 			strings.Contains(body, "[-] hub-credentials: secret default/helloworld-hub-kubeconfig: SecretMissing") &&
 			strings.Contains(body, "[-] mirror: ")
 	})
-	if code, _ := get("http://" + health + "/healthz"); code != http.StatusOK {
+	if code, _ := runtest.Get(health, "/healthz"); code != http.StatusOK {
 		t.Errorf("not alive while it waits: %d", code)
 	}
 	if managed.Get("leases", "default", "helloworld") != nil {
 		t.Error("renews the lease without a hub")
 	}
 	stop()
-	if err := <-ended; err != nil {
-		t.Errorf("run: %v", err)
-	}
 }
 
 func TestWrongUse(t *testing.T) {
@@ -155,7 +86,7 @@ func TestWrongUse(t *testing.T) {
 	if err := os.WriteFile(garbage, []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	good := kubeconfigFile(t, "http://127.0.0.1:1")
+	good := runtest.Kubeconfig(t, runtest.NewAPI(t))
 	names := []string{"--cluster-name=c", "--namespace=d"}
 	tests := []struct {
 		name string
@@ -175,14 +106,14 @@ func TestWrongUse(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			_, ended := start(t, test.args...)
-			select {
-			case err := <-ended:
-				if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
-					t.Errorf("got %q, want one line with %q", err, test.want)
-				}
-			case <-time.After(10 * time.Second):
-				t.Error("did not end")
+			// One that runs all the same ends with this, without an error.
+			ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
+			defer stop()
+			command := NewCommand()
+			command.SetArgs(test.args)
+			err := command.ExecuteContext(ctx)
+			if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("got %v, want one line with %q", err, test.want)
 			}
 		})
 	}

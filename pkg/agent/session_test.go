@@ -14,6 +14,7 @@ import (
 	addonv1alpha1 "open-cluster-management.io/api/addon/v1alpha1"
 
 	"open-cluster-management.io/helloworld-addon/pkg/agent/internal/fakeapi"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/internal/runtest"
 )
 
 // pair is a hub and a managed cluster with an agent at work.
@@ -25,20 +26,19 @@ type pair struct {
 
 func newPair(t *testing.T) *pair {
 	t.Helper()
-	return &pair{t: t, hub: newAPI(t), managed: newAPI(t), health: free(t), metrics: free(t)}
+	return newPairWith(t, runtest.NewAPI(t))
+}
+
+func newPairWith(t *testing.T, hub *fakeapi.Server) *pair {
+	t.Helper()
+	return &pair{t: t, hub: hub, managed: runtest.NewAPI(t), health: runtest.Address(t), metrics: runtest.Address(t)}
 }
 
 func (p *pair) start(flags ...string) {
 	p.t.Helper()
-	stop, ended := start(p.t, append([]string{"--cluster-name=cluster1", "--namespace=default",
-		"--kubeconfig=" + kubeconfigFile(p.t, p.managed.Config().Host), "--hub-kubeconfig=" + kubeconfigFile(p.t, p.hub.Config().Host),
+	start(p.t, append([]string{"--cluster-name=cluster1", "--namespace=default",
+		"--kubeconfig=" + runtest.Kubeconfig(p.t, p.managed), "--hub-kubeconfig=" + runtest.Kubeconfig(p.t, p.hub),
 		"--health-bind-address=" + p.health, "--metrics-bind-address=" + p.metrics}, flags...)...)
-	p.t.Cleanup(func() {
-		stop()
-		if err := <-ended; err != nil {
-			p.t.Errorf("run: %v", err)
-		}
-	})
 }
 
 func (p *pair) source(name string) {
@@ -62,7 +62,7 @@ func (p *pair) condition() string {
 
 func (p *pair) reports(want string) {
 	p.t.Helper()
-	eventually(p.t, want, func() bool { return p.condition() == want })
+	runtest.Eventually(p.t, want, func() bool { return p.condition() == want })
 }
 
 func TestReports(t *testing.T) {
@@ -73,7 +73,7 @@ func TestReports(t *testing.T) {
 	p.source("settings")
 	p.start()
 	p.reports("False/Conflict: 1 of 2 ConfigMaps synced; conflict: settings")
-	eventually(t, "the event", func() bool {
+	runtest.Eventually(t, "the event", func() bool {
 		for _, r := range p.hub.Requests() {
 			if r.String() == "create events cluster1" {
 				return true
@@ -81,7 +81,7 @@ func TestReports(t *testing.T) {
 		}
 		return false
 	})
-	code, body := get("http://" + p.metrics + "/metrics")
+	code, body := runtest.Get(p.metrics, "/metrics")
 	for _, want := range []string{
 		`helloworld_agent_configmaps{state="conflict"} 1`, `helloworld_agent_configmaps{state="synced"} 1`,
 		`helloworld_agent_configmaps{state="pending"} 0`, `helloworld_agent_configmaps{state="failed"} 0`,
@@ -94,7 +94,7 @@ func TestReports(t *testing.T) {
 	}
 	p.managed.Remove("configmaps", "default", "settings")
 	p.reports("True/Synced: 2 of 2 ConfigMaps synced")
-	if code, body := get("http://" + p.health + "/readyz"); code != http.StatusOK {
+	if code, body := runtest.Get(p.health, "/readyz"); code != http.StatusOK {
 		t.Errorf("not ready: %s", body)
 	}
 }
@@ -117,15 +117,15 @@ func TestWritesNothingBeforeItHasReported(t *testing.T) {
 		return nil
 	}
 	p.start()
-	eventually(t, "says so", func() bool {
-		_, body := get("http://" + p.health + "/readyz")
+	runtest.Eventually(t, "says so", func() bool {
+		_, body := runtest.Get(p.health, "/readyz")
 		return strings.Contains(body, "[-] mirror: waiting for the first report to the hub")
 	})
 	if p.copied("a") {
 		t.Error("copied before the report")
 	}
 	close(refuse)
-	eventually(t, "copied", func() bool { return p.copied("a") })
+	runtest.Eventually(t, "copied", func() bool { return p.copied("a") })
 	p.reports("True/Synced: 1 of 1 ConfigMaps synced")
 }
 
@@ -133,15 +133,15 @@ func TestNotEnabled(t *testing.T) {
 	p := newPair(t)
 	p.source("a")
 	p.start()
-	eventually(t, "says so", func() bool {
-		_, body := get("http://" + p.health + "/readyz")
+	runtest.Eventually(t, "says so", func() bool {
+		_, body := runtest.Get(p.health, "/readyz")
 		return strings.Contains(body, "[-] mirror: the add-on is not enabled")
 	})
 	if p.copied("a") || p.managed.Get("leases", "default", "helloworld") != nil {
 		t.Error("copied, or renewed the lease, without an add-on")
 	}
 	p.hub.Put("managedclusteraddons", enabled())
-	eventually(t, "copied", func() bool { return p.copied("a") })
+	runtest.Eventually(t, "copied", func() bool { return p.copied("a") })
 }
 
 // TestStopsWhenTheAddOnIsDeleted: and does not fight whoever removes the copies.
@@ -153,8 +153,8 @@ func TestStopsWhenTheAddOnIsDeleted(t *testing.T) {
 	p.source("a")
 	// renewed every second
 	p.start("--lease-duration=4s")
-	eventually(t, "copied", func() bool { return p.copied("a") })
-	eventually(t, "the lease", func() bool { return p.managed.Get("leases", "default", "helloworld") != nil })
+	runtest.Eventually(t, "copied", func() bool { return p.copied("a") })
+	runtest.Eventually(t, "the lease", func() bool { return p.managed.Get("leases", "default", "helloworld") != nil })
 	p.hub.Remove("managedclusteraddons", "cluster1", "helloworld")
 	p.reports("False/Uninstalling: the add-on is being deleted: nothing is copied any more, and its pre-delete hook removes the copies")
 	p.managed.Remove("configmaps", "default", "a")
@@ -165,7 +165,7 @@ func TestStopsWhenTheAddOnIsDeleted(t *testing.T) {
 	if p.managed.Get("leases", "default", "helloworld") != nil {
 		t.Error("the lease came back while the hook removes it")
 	}
-	if code, body := get("http://" + p.health + "/readyz"); code != http.StatusOK {
+	if code, body := runtest.Get(p.health, "/readyz"); code != http.StatusOK {
 		t.Errorf("not ready while it is uninstalled: %s", body)
 	}
 }
@@ -178,7 +178,7 @@ func TestStopsAtTheMarker(t *testing.T) {
 	p.hub.Put("managedclusteraddons", enabled())
 	p.source("a")
 	p.start()
-	eventually(t, "copied", func() bool { return p.copied("a") })
+	runtest.Eventually(t, "copied", func() bool { return p.copied("a") })
 	uid := string(p.hub.Get("managedclusteraddons", "cluster1", "helloworld").GetUID())
 	mark := func(uid string) {
 		p.managed.Put("configmaps", &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: marker, Namespace: "default",
@@ -186,9 +186,9 @@ func TestStopsAtTheMarker(t *testing.T) {
 	}
 	mark("of-an-add-on-before")
 	p.source("b")
-	eventually(t, "a marker that is not this add-on's is ignored", func() bool { return p.copied("b") })
+	runtest.Eventually(t, "a marker that is not this add-on's is ignored", func() bool { return p.copied("b") })
 	mark(uid)
-	eventually(t, "answered", func() bool {
+	runtest.Eventually(t, "answered", func() bool {
 		return p.managed.Get("configmaps", "default", marker).GetAnnotations()["helloworld.open-cluster-management.io/stopped"] == uid
 	})
 	p.managed.Remove("configmaps", "default", "a")
@@ -201,14 +201,14 @@ func TestStopsAtTheMarker(t *testing.T) {
 // before a change of the add-on that it has seen and reported.
 func (p *pair) stopped(when string, names ...string) {
 	p.t.Helper()
-	eventually(p.t, "the queue is empty", func() bool {
-		_, body := get("http://" + p.metrics + "/metrics")
+	runtest.Eventually(p.t, "the queue is empty", func() bool {
+		_, body := runtest.Get(p.metrics, "/metrics")
 		return strings.Contains(body, `workqueue_depth{name="mirror"} 0`) && strings.Contains(body, `workqueue_unfinished_work_seconds{name="mirror"} 0`)
 	})
 	addOn := p.hub.Get("managedclusteraddons", "cluster1", "helloworld").(*addonv1alpha1.ManagedClusterAddOn)
 	addOn.Status.Conditions = nil
 	p.hub.Put("managedclusteraddons", addOn)
-	eventually(p.t, "reported anew", func() bool { return strings.HasPrefix(p.condition(), "False/Uninstalling: ") })
+	runtest.Eventually(p.t, "reported anew", func() bool { return strings.HasPrefix(p.condition(), "False/Uninstalling: ") })
 	for _, name := range names {
 		if p.copied(name) {
 			p.t.Errorf("%s was copied %s", name, when)

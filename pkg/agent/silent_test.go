@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"open-cluster-management.io/helloworld-addon/pkg/agent/internal/fakeapi"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/internal/runtest"
 )
 
 // TestInSyncIsSilent: while nothing changes there are the watches and the lease,
@@ -21,7 +22,7 @@ func TestInSyncIsSilent(t *testing.T) {
 	// renewed every second
 	p.start("--lease-duration=4s")
 	p.reports("False/Conflict: 1 of 2 ConfigMaps synced; conflict: theirs")
-	eventually(t, "the event about the conflict", func() bool {
+	runtest.Eventually(t, "the event about the conflict", func() bool {
 		for _, r := range p.hub.Requests() {
 			if r.Resource == "events" {
 				return true
@@ -42,7 +43,7 @@ func TestInSyncIsSilent(t *testing.T) {
 			}
 		}
 	}
-	eventually(t, "renewals", func() bool {
+	runtest.Eventually(t, "renewals", func() bool {
 		others("managed cluster", p.managed.Requests())
 		return renewed >= renewals
 	})

@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	clocktesting "k8s.io/utils/clock/testing"
+
+	"open-cluster-management.io/helloworld-addon/pkg/agent/internal/runtest"
 )
 
 // TestTrimIsDue writes the periods as a line: w for one with work, . for one
@@ -44,7 +46,7 @@ func TestTrimmerRuns(t *testing.T) {
 	ended := make(chan struct{})
 	go func() { trimmer.run(ctx); close(ended) }()
 	trimmer.work()
-	eventually(t, "trimmed", func() bool {
+	runtest.Eventually(t, "trimmed", func() bool {
 		if clock.HasWaiters() {
 			clock.Step(trimPeriod)
 		}

@@ -2,8 +2,8 @@ package hubclient
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,6 +17,7 @@ import (
 
 	"open-cluster-management.io/helloworld-addon/pkg/agent/internal/fakeapi"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/internal/fakepki"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/internal/runtest"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/kubeclient"
 )
 
@@ -47,10 +48,8 @@ func (s *scene) problem() Reason {
 
 func newScene(t *testing.T) *scene {
 	t.Helper()
-	s := &scene{t: t, ca: fakepki.New(t), hub: fakeapi.New(), managed: fakeapi.New()}
-	s.managed.Start()
-	t.Cleanup(s.managed.Close)
-	s.startHub(s.hub)
+	s := &scene{t: t, ca: fakepki.New(t), managed: runtest.NewAPI(t)}
+	s.hub = s.newHub()
 	managed, err := kubeclient.New(s.managed.Config())
 	if err != nil {
 		t.Fatal(err)
@@ -68,19 +67,15 @@ func (s *scene) newManager(source Source) *Manager {
 		}})
 }
 
-// startHub records the serial number of each certificate that connects.
-func (s *scene) startHub(hub *fakeapi.Server) {
-	config := s.ca.HubTLS()
-	config.VerifyConnection = func(state tls.ConnectionState) error {
+// newHub starts a hub that records the serial number of each certificate that
+// connects.
+func (s *scene) newHub() *fakeapi.Server {
+	s.t.Helper()
+	return runtest.NewHub(s.t, s.ca, func(serial string) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.seen = append(s.seen, state.PeerCertificates[0].SerialNumber.String())
-		return nil
-	}
-	hub.HTTP().TLS = config
-	hub.HTTP().EnableHTTP2 = true
-	hub.HTTP().StartTLS()
-	s.t.Cleanup(hub.Close)
+		s.seen = append(s.seen, serial)
+	})
 }
 
 func (s *scene) connections() int {
@@ -109,20 +104,17 @@ func (s *scene) serve(ctx context.Context, config *rest.Config) error {
 	return nil
 }
 
-func (s *scene) run(serve Serve) (cancel func() error) {
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() {
-		ended <- s.manager.Run(ctx, func(ctx context.Context, config *rest.Config) error {
+// run runs the manager until stop is called or the test ends.
+func (s *scene) run(serve Serve) (stop func()) {
+	s.t.Helper()
+	return runtest.Start(s.t, func(ctx context.Context) error {
+		return s.manager.Run(ctx, func(ctx context.Context, config *rest.Config) error {
 			s.mu.Lock()
 			s.connection = config.Transport.(*Connection)
 			s.mu.Unlock()
 			return serve(ctx, config)
 		})
-	}()
-	cancel = sync.OnceValue(func() error { stop(); return <-ended })
-	s.t.Cleanup(func() { _ = cancel() })
-	return cancel
+	})
 }
 
 func (s *scene) put(server string, cert, key []byte) {
@@ -132,13 +124,9 @@ func (s *scene) put(server string, cert, key []byte) {
 
 func (s *scene) eventually(what string, condition func() bool) {
 	s.t.Helper()
-	deadline := time.Now().Add(10 * time.Second)
-	for !condition() {
-		if time.Now().After(deadline) {
-			s.t.Fatalf("%s: not within 10 s; ready: %v, status: %+v", what, s.manager.Ready(), s.manager.Status())
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
+	runtest.Eventually(s.t, what, condition, func() string {
+		return fmt.Sprintf("ready: %v, status: %+v", s.manager.Ready(), s.manager.Status())
+	})
 }
 
 func (s *scene) eventuallyNotReady(reason Reason) {
@@ -152,15 +140,16 @@ func (s *scene) eventuallyNotReady(reason Reason) {
 func TestManagerWaitsAndConnects(t *testing.T) {
 	s := newScene(t)
 	s.managed.Put("secrets", &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "another", Namespace: "copies"}})
-	cancel := s.run(s.serve)
+	stop := s.run(s.serve)
 	s.eventuallyNotReady(SecretMissing)
 	cert, key := s.ca.Fresh()
 	s.put(s.hub.HTTP().URL, nil, key)
 	s.eventuallyNotReady(CertificateMissing)
 	s.put(s.hub.HTTP().URL, cert, key)
 	s.eventually("connected", func() bool { return s.manager.Ready() == nil && s.connections() == 1 })
-	if err := cancel(); err != nil || s.serving.Load() != 0 {
-		t.Errorf("run: %v, still serving: %d", err, s.serving.Load())
+	stop()
+	if s.serving.Load() != 0 {
+		t.Errorf("still serving: %d", s.serving.Load())
 	}
 }
 
@@ -193,8 +182,7 @@ func TestManagerRotates(t *testing.T) {
 
 func TestManagerMovesToAnotherHub(t *testing.T) {
 	s := newScene(t)
-	other := fakeapi.New()
-	s.startHub(other)
+	other := s.newHub()
 	cert, key := s.ca.Fresh()
 	s.put(s.hub.HTTP().URL, cert, key)
 	s.run(s.serve)

@@ -1,7 +1,7 @@
 package mirror
 
 import (
-	"context"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"open-cluster-management.io/helloworld-addon/pkg/agent/internal/fakeapi"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/internal/runtest"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/kubeclient"
 )
 
@@ -58,12 +59,7 @@ func (w *watcher) NotInSync(failure Failure, _ types.UID) {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{t: t, hub: fakeapi.New(), managed: fakeapi.New(), scope: scope}
-	w.hub.Start()
-	w.managed.Start()
-	t.Cleanup(w.hub.Close)
-	t.Cleanup(w.managed.Close)
-	return w
+	return &world{t: t, hub: runtest.NewAPI(t), managed: runtest.NewAPI(t), scope: scope}
 }
 
 // start runs a mirror until the function that it returns is called, or the
@@ -82,18 +78,7 @@ func (w *world) start() (stop func()) {
 	w.controller = New(Config{Scope: w.scope, Hub: hub.ConfigMaps(w.scope.HubNamespace),
 		Copies: copies, Writer: copies, Clock: clock.RealClock{},
 		Gate: w.gate, Observer: &w.watcher, Looked: func() {}})
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	controller := w.controller
-	go func() { ended <- controller.Run(ctx) }()
-	stop = sync.OnceFunc(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			w.t.Errorf("run: %v", err)
-		}
-	})
-	w.t.Cleanup(stop)
-	return stop
+	return runtest.Start(w.t, w.controller.Run)
 }
 
 func (w *world) gate(*Copy) error {
@@ -130,13 +115,9 @@ func (w *world) value(name string) string {
 
 func (w *world) eventually(what string, condition func() bool) {
 	w.t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
-	for !condition() {
-		if time.Now().After(deadline) {
-			w.t.Fatalf("%s: not within 20 s; failures %v, ready %v", what, w.controller.Failures(), w.controller.Ready())
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
+	runtest.Eventually(w.t, what, condition, func() string {
+		return fmt.Sprintf("failures %v, ready %v", w.controller.Failures(), w.controller.Ready())
+	})
 }
 
 func (w *world) eventuallyValue(name, value string) {

@@ -18,13 +18,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"open-cluster-management.io/helloworld-addon/pkg/agent/internal/fakeapi"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/internal/runtest"
 )
 
 func TestWaitsForTheSecret(t *testing.T) {
 	s := newScene(t)
 	s.onHub()
 	s.stops(SecretMissing)
-	if code, body := s.get(s.health + "/readyz"); code != http.StatusServiceUnavailable || !strings.Contains(body, "[-] hub-credentials: SecretMissing: secret addons/creds: ") {
+	if code, body := runtest.Get(s.health, "/readyz"); code != http.StatusServiceUnavailable || !strings.Contains(body, "[-] hub-credentials: SecretMissing: secret addons/creds: ") {
 		t.Errorf("readyz: %d %s", code, body)
 	}
 	if s.hub.Get("leases", "cluster1", "mine") != nil {
@@ -39,7 +40,7 @@ func TestWaitsForTheSecret(t *testing.T) {
 	if *lease.Spec.HolderIdentity != "pod-1" || *lease.Spec.LeaseDurationSeconds != 1 || lease.Spec.RenewTime == nil {
 		t.Errorf("lease %+v", lease.Spec)
 	}
-	if code, body := s.get(s.health + "/readyz"); code != http.StatusOK {
+	if code, body := runtest.Get(s.health, "/readyz"); code != http.StatusOK {
 		t.Errorf("not ready: %s", body)
 	}
 	s.eventually("the event that it renews", func() bool { return s.hasEvent(reasonRenewing) })
@@ -112,7 +113,7 @@ func TestFailuresOfTheHubAreNamedAndForgiven(t *testing.T) {
 	s.stops(LeaseUnauthorized)
 	refuse.Store(nil)
 	s.renews("once the hub lets it")
-	if !strings.Contains(func() string { _, body := s.get(s.metrics + "/metrics"); return body }(),
+	if !strings.Contains(func() string { _, body := runtest.Get(s.metrics, "/metrics"); return body }(),
 		`klusterlet_addon_lease_renewal_failures_total{reason="LeaseForbidden"}`) {
 		t.Error("the failures are not counted")
 	}
@@ -128,7 +129,10 @@ func TestOnlyWhileThePodWorks(t *testing.T) {
 	s.managed.Put("pods", runningPod())
 	s.renews("once it works again")
 	s.managed.Remove("pods", "addons", "pod-1")
-	s.eventually("stops", func() bool { _, body := s.get(s.health + "/readyz"); return strings.Contains(body, string(PodMissing)) })
+	s.eventually("stops", func() bool {
+		_, body := runtest.Get(s.health, "/readyz")
+		return strings.Contains(body, string(PodMissing))
+	})
 	s.noFailure()
 }
 

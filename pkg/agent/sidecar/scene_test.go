@@ -2,14 +2,8 @@ package sidecar
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
-	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -20,6 +14,7 @@ import (
 
 	"open-cluster-management.io/helloworld-addon/pkg/agent/internal/fakeapi"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/internal/fakepki"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/internal/runtest"
 )
 
 // scene is a managed cluster with the pod, a hub that asks for client
@@ -36,87 +31,30 @@ type scene struct {
 
 func newScene(t *testing.T) *scene {
 	t.Helper()
-	s := &scene{t: t, ca: fakepki.New(t), hub: fakeapi.New(), managed: fakeapi.New(), health: free(t), metrics: free(t)}
-	s.managed.Start()
-	t.Cleanup(s.managed.Close)
-	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(s.ca.PEM)
-	s.hub.HTTP().TLS = &tls.Config{
-		Certificates: []tls.Certificate{s.ca.Pair("agent", time.Now().Add(-time.Hour), time.Now().Add(time.Hour))}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: pool,
-		VerifyConnection: func(state tls.ConnectionState) error {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.serial = state.PeerCertificates[0].SerialNumber.String()
-			return nil
-		},
-	}
-	s.hub.HTTP().EnableHTTP2 = true
-	s.hub.HTTP().StartTLS()
-	t.Cleanup(s.hub.Close)
+	s := &scene{t: t, ca: fakepki.New(t), managed: runtest.NewAPI(t), health: runtest.Address(t), metrics: runtest.Address(t)}
+	s.hub = runtest.NewHub(t, s.ca, func(serial string) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.serial = serial
+	})
 	s.managed.Put("pods", runningPod())
 	return s
-}
-
-func free(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
 }
 
 // start runs the program until the test ends.
 func (s *scene) start(args ...string) {
 	s.t.Helper()
-	file := filepath.Join(s.t.TempDir(), "kubeconfig")
-	content := fmt.Sprintf(`{"apiVersion":"v1","kind":"Config","current-context":"c",
-		"clusters":[{"name":"c","cluster":{"server":%q}}],"users":[{"name":"u","user":{}}],
-		"contexts":[{"name":"c","context":{"cluster":"c","user":"u"}}]}`, s.managed.Config().Host)
-	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-		s.t.Fatal(err)
-	}
-	args = append([]string{"-lease-name=mine", "-kubeconfig", file, "-lease-duration=1", "-startup-delay=0",
+	args = append([]string{"-lease-name=mine", "-kubeconfig", runtest.Kubeconfig(s.t, s.managed), "-lease-duration=1", "-startup-delay=0",
 		"-health-bind-address=" + s.health, "-metrics-bind-address=" + s.metrics}, args...)
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- Main(ctx, args, inPod, io.Discard) }()
-	s.t.Cleanup(func() {
-		stop()
-		if err := <-ended; err != nil {
-			s.t.Errorf("run: %v", err)
-		}
-	})
-	s.eventually("it answers", func() bool { code, _ := s.get(s.health + "/healthz"); return code == http.StatusOK })
+	runtest.Start(s.t, func(ctx context.Context) error { return Main(ctx, args, inPod, io.Discard) })
+	s.eventually("it answers", func() bool { code, _ := runtest.Get(s.health, "/healthz"); return code == http.StatusOK })
 }
 
 func (s *scene) onHub() { s.start("-lease-namespace=cluster1", "-hub-kubeconfig-secret=creds") }
 
-func (s *scene) get(url string) (int, string) {
-	client := http.Client{Timeout: 5 * time.Second}
-	response, err := client.Get("http://" + url)
-	if err != nil {
-		return 0, err.Error()
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		return 0, err.Error()
-	}
-	return response.StatusCode, string(body)
-}
-
 func (s *scene) eventually(what string, condition func() bool) {
 	s.t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
-	for !condition() {
-		if time.Now().After(deadline) {
-			_, body := s.get(s.health + "/readyz")
-			s.t.Fatalf("%s: not within 20 s; readyz: %s", what, body)
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
+	runtest.Eventually(s.t, what, condition, func() string { _, body := runtest.Get(s.health, "/readyz"); return "readyz: " + body })
 }
 
 // data is a secret as OCM writes it, with a new certificate.
@@ -131,7 +69,7 @@ func (s *scene) put(data map[string][]byte) { s.managed.Put("secrets", secretWit
 func (s *scene) renewals() string { return s.metric("klusterlet_addon_lease_renewals_total") }
 
 func (s *scene) metric(name string) string {
-	_, body := s.get(s.metrics + "/metrics")
+	_, body := runtest.Get(s.metrics, "/metrics")
 	for line := range strings.Lines(body) {
 		if value, ok := strings.CutPrefix(line, name+" "); ok {
 			return strings.TrimSpace(value)
@@ -154,7 +92,7 @@ func (s *scene) renews(when string) {
 func (s *scene) stops(reason Reason) {
 	s.t.Helper()
 	s.eventually("stops: "+string(reason), func() bool {
-		_, body := s.get(s.health + "/readyz")
+		_, body := runtest.Get(s.health, "/readyz")
 		return strings.Contains(body, "lease: not renewed: "+string(reason))
 	})
 	before := s.renewals()
@@ -174,7 +112,7 @@ func (s *scene) hasEvent(reason string) bool {
 
 func (s *scene) noFailure() {
 	s.t.Helper()
-	if _, body := s.get(s.metrics + "/metrics"); strings.Contains(body, "klusterlet_addon_lease_renewal_failures_total{") {
+	if _, body := runtest.Get(s.metrics, "/metrics"); strings.Contains(body, "klusterlet_addon_lease_renewal_failures_total{") {
 		s.t.Error("a renewal failed")
 	}
 }

@@ -16,6 +16,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"open-cluster-management.io/helloworld-addon/pkg/agent/internal/fakeapi"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/internal/runtest"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/kubeclient"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/mirror"
 )
@@ -40,10 +41,8 @@ type cluster struct {
 
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
-	c := &cluster{t: t, api: fakeapi.New(), clock: clocktesting.NewFakeClock(time.Unix(0, 0)),
+	c := &cluster{t: t, api: runtest.NewAPI(t), clock: clocktesting.NewFakeClock(time.Unix(0, 0)),
 		said: make(chan string, 1000), ended: make(chan error, 1)}
-	c.api.Start()
-	t.Cleanup(c.api.Close)
 	return c
 }
 
