@@ -115,10 +115,10 @@ func (l *logs) pods() []string {
 	return names
 }
 
-// lastLines are the end of what a pod has said.
-func (l *logs) lastLines(pod string) string {
+// lastLines are the end of a text.
+func lastLines(text string) string {
 	const count = 15
-	lines := strings.Split(strings.TrimSpace(l.of(pod)), "\n")
+	lines := strings.Split(strings.TrimSpace(text), "\n")
 	return strings.Join(lines[max(0, len(lines)-count):], "\n")
 }
 
@@ -133,11 +133,11 @@ func (w *world) explain(t *testing.T) {
 	for _, h := range w.hubs() {
 		for _, kind := range []string{"pods", "events"} {
 			text, err := h.run(ctx, "", "get", kind, "-n", ownNamespace, "--sort-by=.metadata.creationTimestamp")
-			t.Logf("%s: %v\n%s", h.name, err, text)
+			t.Logf("%s: %v\n%s", h.name, err, lastLines(text))
 		}
 		all, err := pods(ctx, h)
 		for i := range all {
-			t.Logf("%s: the end of its log:\n%s", all[i].Name, w.logs.lastLines(all[i].Name))
+			t.Logf("%s: the end of its log:\n%s", all[i].Name, lastLines(w.logs.of(all[i].Name)))
 		}
 		if err != nil {
 			t.Log(err)
