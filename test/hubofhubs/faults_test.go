@@ -48,25 +48,33 @@ func (w *world) policies(n int) []string {
 	return ids
 }
 
-// TestAnyOrder: whatever changes in whatever order, and whenever a syncer
-// starts, stops or has a rival, the objects become what all rows say.
+// TestAnyOrder: whatever changes in whatever order, of every kind, whichever leaf
+// hubs go stale and come back, and whenever a syncer starts, stops or has a rival,
+// the objects become what all rows say.
 func TestAnyOrder(t *testing.T) {
 	for seed := range uint64(3) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			w := newWorld(t)
-			random := rand.New(rand.NewPCG(seed, 7))
-			ids := w.policies(4)
-			w.churn(random, ids, 20)
+			c := w.changer(seed, w.oneOfEach())
+			c.most = 160
+			changes := func(n int) {
+				for range n {
+					if c.change(); c.IntN(4) == 0 {
+						c.lose()
+					}
+				}
+			}
+			changes(5)
 			first := w.sync()
-			w.churn(random, ids, 40)
+			changes(20)
 			w.converge()
 			rival := w.sync() // two by mistake
-			w.churn(random, ids, 40)
+			changes(20)
 			w.must(first.stop())
-			w.churn(random, ids, 20)
+			changes(10)
 			w.converge()
 			w.must(rival.stop())
-			w.churn(random, ids, 20) // nobody listens
+			changes(10) // nobody listens
 			w.sync()
 			w.converge()
 		})
