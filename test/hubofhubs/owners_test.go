@@ -84,7 +84,7 @@ func TestOwnerDeleted(t *testing.T) {
 
 			// The leaf hubs still report for a while.
 			for _, table := range []string{"placementdecisions", "subscription_statuses", "subscription_reports"} {
-				w.exec("UPDATE status."+table+" SET payload = payload || '{\"later\": 1}' WHERE leaf_hub_name = 'hub1'")
+				w.exec("UPDATE status." + table + " SET payload = payload || '{\"later\": 1}' WHERE leaf_hub_name = 'hub1'")
 			}
 			w.exec("INSERT INTO status.leaf_hub_heartbeats VALUES ('hub1', now() - interval '1 hour')")
 			w.comply(ids["policy"], "hub1", "later", "unknown")

@@ -46,7 +46,9 @@ func (n *noting) read() []status.Key {
 	defer n.mu.Unlock()
 	keys := n.keys
 	n.keys = nil
-	slices.SortFunc(keys, func(a, b status.Key) int { return slices.Compare([]string{string(a.Kind), a.ID}, []string{string(b.Kind), b.ID}) })
+	slices.SortFunc(keys, func(a, b status.Key) int {
+		return slices.Compare([]string{string(a.Kind), a.ID}, []string{string(b.Kind), b.ID})
+	})
 	return slices.Compact(keys)
 }
 
