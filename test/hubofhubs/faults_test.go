@@ -3,6 +3,7 @@
 package hubofhubs
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/url"
@@ -10,7 +11,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"open-cluster-management.io/helloworld-addon/pkg/hub/postgres/postgrestest"
 	"open-cluster-management.io/helloworld-addon/pkg/hub/status"
@@ -48,54 +48,63 @@ func (w *world) policies(n int) []string {
 	return ids
 }
 
-// TestAnyOrder: whatever changes in whatever order, and whenever a syncer
-// starts, stops or has a rival, the objects become what all rows say.
+// TestAnyOrder: whatever changes in whatever order, of every kind, whichever leaf
+// hubs go stale and come back, and whenever a syncer starts, stops or has a rival,
+// the objects become what all rows say.
 func TestAnyOrder(t *testing.T) {
 	for seed := range uint64(3) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			w := newWorld(t)
-			random := rand.New(rand.NewPCG(seed, 7))
-			ids := w.policies(4)
-			w.churn(random, ids, 20)
+			c := w.changer(seed, w.oneOfEach())
+			c.most = 160
+			changes := func(n int) {
+				for range n {
+					if c.change(); c.IntN(4) == 0 {
+						c.lose()
+					}
+				}
+			}
+			changes(5)
 			first := w.sync()
-			w.churn(random, ids, 40)
+			changes(20)
 			w.converge()
 			rival := w.sync() // two by mistake
-			w.churn(random, ids, 40)
+			changes(20)
 			w.must(first.stop())
-			w.churn(random, ids, 20)
+			changes(10)
 			w.converge()
 			w.must(rival.stop())
-			w.churn(random, ids, 20) // nobody listens
+			changes(10) // nobody listens
 			w.sync()
 			w.converge()
 		})
 	}
 }
 
-// TestLeaderChanges: a leader goes in the middle of its work, and the next one
-// finishes it.
+// TestLeaderChanges: a leader goes in the middle of a sync, and the next one
+// finishes its work.
 func TestLeaderChanges(t *testing.T) {
 	w := newWorld(t)
 	ids := w.policies(30)
 	elected := func(o *syncer.Options) { o.LeaderElect = true }
-	leader := w.sync(elected)
-	w.eventually("the first is leader", func() error {
-		if w.version(status.KindPolicy, "policy0") == "none" {
-			return fmt.Errorf("no policy")
-		}
-		lease := &unstructured.Unstructured{}
-		lease.SetAPIVersion("coordination.k8s.io/v1")
-		lease.SetKind("Lease")
-		return w.client.Get(w.Context(), client.ObjectKey{Namespace: ownNamespace, Name: "hub-of-hubs-status-sync-lock"}, lease)
-	})
-	w.sync(elected)
+	slow := &gate{kind: status.KindPolicy}
+	leader := w.syncBehind(slow, elected)
 	for _, id := range ids {
-		w.comply(id, "hub1", "a", "compliant")
+		w.comply(id, "hub1", "a", "unknown")
 	}
-	w.must(leader.stop())
-	w.exec("UPDATE status.compliance SET compliance = 'non_compliant'")
 	w.converge()
+	w.sync(elected)
+	history := w.watchHistory()
+	held := slow.shut()
+	w.exec("UPDATE status.compliance SET compliance = 'compliant'")
+	history.truth()
+	w.wait(held)
+	leader.cancel()
+	w.exec("UPDATE status.compliance SET compliance = 'non_compliant'")
+	history.truth()
+	slow.open()
+	w.must(leader.stop())
+	history.check()
 	w.field(status.KindPolicy, w.namespace, "policy29", "NonCompliant", "status", "compliant")
 }
 
@@ -112,17 +121,23 @@ func TestAPIServerAway(t *testing.T) {
 	})
 	w.comply(ids[0], "hub1", "a", "unknown")
 	w.converge()
+	history := w.watchHistory()
+	before := w.failures(status.KindPolicy, "api")
 	through.set(true)
 	for _, id := range ids {
 		w.comply(id, "hub1", "a", "compliant")
+		history.truth()
 	}
-	before := w.version(status.KindPolicy, "policy0")
+	w.eventually("writes fail", func() error {
+		if w.failures(status.KindPolicy, "api") == before {
+			return errors.New("not yet")
+		}
+		return nil
+	})
 	w.exec("UPDATE status.compliance SET compliance = 'non_compliant'")
-	if w.version(status.KindPolicy, "policy0") != before {
-		t.Fatal("the API server was not away")
-	}
+	history.truth()
 	through.set(false)
-	w.converge()
+	history.check()
 	w.field(status.KindPolicy, w.namespace, "policy9", "NonCompliant", "status", "compliant")
 }
 

@@ -111,6 +111,9 @@ func (h *history) check() map[status.Kind]int {
 	for _, key := range h.keys {
 		at := map[string]int{}
 		for _, object := range h.events[key.Kind] {
+			if !isOf(key, object) {
+				continue
+			}
 			if _, written := object.Object["status"]; entryOf(key.Kind).Subresource && !written {
 				continue // It was just created, and says nothing yet.
 			}
@@ -126,6 +129,19 @@ func (h *history) check() map[status.Kind]int {
 		}
 	}
 	return count
+}
+
+// isOf says whether an object is one of a key's.
+func isOf(key status.Key, object *unstructured.Unstructured) bool {
+	switch entry := entryOf(key.Kind); {
+	case !entry.Creates:
+		return string(object.GetUID()) == key.ID
+	case entry.Owner.Empty():
+		return object.GetName() == key.ID
+	default:
+		owners := object.GetOwnerReferences()
+		return len(owners) == 1 && string(owners[0].UID) == key.ID
+	}
 }
 
 // find returns the first truth from a place on that an object shows, or -1 and

@@ -19,6 +19,8 @@ type changer struct {
 	// ids are those of oneOfEach.
 	ids  map[string]string
 	step int
+	// most is how many clusters a hub decides for at most.
+	most int
 }
 
 func (w *world) changer(seed uint64, ids map[string]string) *changer {
@@ -26,7 +28,7 @@ func (w *world) changer(seed uint64, ids map[string]string) *changer {
 	conn, err := pgx.Connect(w.Context(), w.owner)
 	w.must(err)
 	w.Cleanup(func() { _ = conn.Close(context.WithoutCancel(w.Context())) })
-	return &changer{world: w, Rand: rand.New(rand.NewPCG(seed, 11)), conn: conn, ids: ids}
+	return &changer{world: w, Rand: rand.New(rand.NewPCG(seed, 11)), conn: conn, ids: ids, most: 20}
 }
 
 // change makes one change of every kind in one transaction. Every state of every
@@ -47,6 +49,14 @@ func (c *changer) change() {
 		}
 		return c.heartbeat(tx)
 	}))
+}
+
+// lose takes all rows of a kind, or of a hub, away.
+func (c *changer) lose() {
+	c.Helper()
+	table := c.one("compliance", "placementrules", "placements", "placementdecisions", "subscription_statuses",
+		"subscription_reports", "managedclusteraddons")
+	c.exec(c.one("TRUNCATE status."+table, "DELETE FROM status."+table, "DELETE FROM status."+table+" WHERE leaf_hub_name = 'hub1'"))
 }
 
 // hub is any but the first.
@@ -122,10 +132,9 @@ func (c *changer) placement(tx pgx.Tx, hub, _ string) error {
 			"reason": c.one("AllDecisionsScheduled", "NoManagedClusterMatched"), "message": "it is so", "lastTransitionTime": "2026-01-01T00:00:00Z"}}}})
 }
 
-// decision has no more than fit into one object.
 func (c *changer) decision(tx pgx.Tx, hub, cluster string) error {
 	return c.put(tx, "placementdecisions", hub, c.namespace, "of-"+hub, someID+"1",
-		decisionObject("placement", append(many(hub, c.IntN(20)), cluster)...))
+		decisionObject("placement", append(many(hub, c.IntN(c.most)), cluster)...))
 }
 
 func (c *changer) statuses(tx pgx.Tx, hub, name string) error {

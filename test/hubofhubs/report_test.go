@@ -4,11 +4,15 @@ package hubofhubs
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/url"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"open-cluster-management.io/helloworld-addon/pkg/hub/postgres"
 	"open-cluster-management.io/helloworld-addon/pkg/hub/postgres/postgrestest"
@@ -40,6 +44,15 @@ func (w *world) report(change ...func(*reporter.Options)) *running {
 			return postgres.Open(ctx, postgres.Options{URL: url})
 		})
 	})
+}
+
+// elsewhere is another namespace, for a leaf hub that is not the global hub.
+func (w *world) elsewhere() *world {
+	w.Helper()
+	leaf := *w
+	leaf.namespace, leaf.keys = w.namespace+"-leaf", nil
+	leaf.create(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, "", leaf.namespace, nil)
+	return &leaf
 }
 
 // onLeaf creates an object as a leaf hub has it: with the uid of the global hub's
@@ -155,6 +168,80 @@ func TestReportOutage(t *testing.T) {
 	w.says(someID+"1 a non_compliant, "+someID+"1 c compliant", allCompliance)
 }
 
+// TestReportEveryKind: the other kinds become rows as they are, and so does a
+// cluster that the leaf hub has lost.
+func TestReportEveryKind(t *testing.T) {
+	w := newWorld(t)
+	placement := w.onLeaf(entryOf(status.KindPlacement).Object, "placement", someID+"3", map[string]any{"spec": map[string]any{}})
+	w.leafStatus(placement, map[string]any{"numberOfSelectedClusters": int64(3)})
+	w.onLeaf(entryOf(status.KindPlacement).Object, "local", "", map[string]any{"spec": map[string]any{}})
+	w.onLeaf(entryOf(status.KindSubscriptionStatus).Object, "s", "", map[string]any{"statuses": map[string]any{
+		"subscription": map[string]any{"phase": "Failed", "lastUpdateTime": "2026-01-01T00:00:00Z"}}})
+	w.onLeaf(entryOf(status.KindSubscriptionReport).Object, "r", "", map[string]any{"reportType": "Application",
+		"summary": map[string]any{"clusters": "5"}})
+	cluster := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"hubAcceptsClient": true}}}
+	cluster.SetGroupVersionKind(schema.GroupVersionKind{Group: "cluster.open-cluster-management.io", Version: "v1", Kind: "ManagedCluster"})
+	cluster.SetName(w.namespace)
+	w.must(w.client.Create(t.Context(), cluster))
+	w.Cleanup(func() { w.must(client.IgnoreNotFound(w.client.Delete(context.WithoutCancel(t.Context()), cluster))) })
+	w.report()
+	w.says("placement 3", `SELECT string_agg(concat(payload #>> '{metadata,name}', ' ', payload #>> '{status,numberOfSelectedClusters}'), ',') FROM status.placements`)
+	w.says("s Failed", `SELECT concat(payload #>> '{metadata,name}', ' ', payload #>> '{statuses,subscription,phase}') FROM status.subscription_statuses`)
+	w.says("r 5", `SELECT concat(payload #>> '{metadata,name}', ' ', payload #>> '{summary,clusters}') FROM status.subscription_reports`)
+	const clusters = `SELECT string_agg(error::text, ',') FROM status.managed_clusters WHERE payload #>> '{metadata,name}' = $1`
+	w.says("none", clusters, w.namespace)
+	w.leafStatus(cluster, map[string]any{"version": map[string]any{}, "conditions": []any{map[string]any{"type": "ManagedClusterConditionAvailable",
+		"status": "Unknown", "reason": "ManagedClusterLeaseUpdateStopped", "message": "lost", "lastTransitionTime": "2026-01-01T00:00:00Z"}}})
+	w.says("disconnected", clusters, w.namespace)
+	w.must(w.client.Delete(t.Context(), cluster))
+	w.says("0", `SELECT count(*)::text FROM status.managed_clusters WHERE payload #>> '{metadata,name}' = $1`, w.namespace)
+}
+
+// TestHeartbeat: a leaf hub whose API server does not answer does not beat, and
+// what the database has of it stays.
+func TestHeartbeat(t *testing.T) {
+	w := newWorld(t)
+	policy := w.onLeaf(entryOf(status.KindPolicy).Object, "policy", someID+"1",
+		map[string]any{"spec": map[string]any{"disabled": false, "policy-templates": []any{}}})
+	w.leafStatus(policy, complianceStatus("a", "Compliant"))
+	target, err := url.Parse(address(hub))
+	w.must(err)
+	through := newProxy(t, target.Host)
+	w.report(func(o *reporter.Options) {
+		o.Kubeconfig = w.kubeconfig("hub-of-hubs-status-report", "https://"+through.address())
+		o.Heartbeat = time.Second
+	})
+	const last = `SELECT coalesce(max(last_timestamp)::text, '') FROM status.leaf_hub_heartbeats`
+	beat := func() string {
+		text, err := w.answer(last)
+		w.must(err)
+		return text
+	}
+	beats := func() {
+		before := beat()
+		w.eventually("it beats", func() error {
+			if beat() == before {
+				return errors.New("not yet")
+			}
+			return nil
+		})
+	}
+	w.says(someID+"1 a compliant", allCompliance)
+	beats()
+	through.set(true)
+	// A beat may be under way.
+	<-time.After(time.Second)
+	before := beat()
+	for end := time.Now().Add(3 * time.Second); time.Now().Before(end); <-time.After(100 * time.Millisecond) {
+		if beat() != before {
+			t.Fatal("a leaf hub that does not answer beats")
+		}
+	}
+	through.set(false)
+	beats()
+	w.says(someID+"1 a compliant", allCompliance)
+}
+
 // TestChain: what a leaf hub's object says arrives at the global hub's.
 func TestChain(t *testing.T) {
 	w := newWorld(t)
@@ -169,5 +256,17 @@ func TestChain(t *testing.T) {
 		object, err := w.get(entryOf(status.KindPolicy).Object, w.namespace, "on-leaf")
 		w.must(err)
 		local = object
+	}
+	t.Log("and this add-on")
+	addOn := w.onLeaf(schema.GroupVersionKind{Group: "addon.open-cluster-management.io", Version: "v1alpha1", Kind: "ManagedClusterAddOn"},
+		"helloworld", "", map[string]any{"spec": map[string]any{}})
+	for synced, count := range map[string]int{"True": 1, "False": 0} {
+		w.leafStatus(addOn, map[string]any{"conditions": []any{map[string]any{"type": "ConfigMapsSynced", "status": synced,
+			"reason": "Synced", "message": "of 1", "lastTransitionTime": "2026-01-01T00:00:00Z"}}})
+		w.field(status.KindAddOnSummary, "", "helloworld", count, "status", "configMapsSynced")
+		w.field(status.KindAddOnSummary, "", "helloworld", 1, "status", "clusters")
+		object, err := w.get(addOn.GroupVersionKind(), w.namespace, "helloworld")
+		w.must(err)
+		addOn = object
 	}
 }

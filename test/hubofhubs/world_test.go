@@ -44,6 +44,14 @@ func newWorld(t *testing.T) *world { return newWorldOn(t, database) }
 
 func newWorldOn(t *testing.T, server *postgrestest.Server) *world {
 	t.Helper()
+	w := emptyWorldOn(t, server)
+	w.migrate()
+	return w
+}
+
+// emptyWorldOn has an empty database.
+func emptyWorldOn(t *testing.T, server *postgrestest.Server) *world {
+	t.Helper()
 	w := &world{T: t, server: server, namespace: "test-" + rand.String(6)}
 	var err error
 	var drop func() error
@@ -54,9 +62,6 @@ func newWorldOn(t *testing.T, server *postgrestest.Server) *world {
 			t.Error(err)
 		}
 	})
-	w.must(postgres.Migrate(t.Context(), w.owner))
-	w.reader, err = server.NewUser(t.Context(), w.owner, "hub_of_hubs_status_reader")
-	w.must(err)
 	w.store, err = postgres.Open(t.Context(), postgres.Options{URL: w.owner})
 	w.must(err)
 	t.Cleanup(w.store.Close)
@@ -65,6 +70,15 @@ func newWorldOn(t *testing.T, server *postgrestest.Server) *world {
 	w.create(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, "", w.namespace, nil)
 	t.Cleanup(w.dump)
 	return w
+}
+
+// migrate makes the database one of this version.
+func (w *world) migrate() {
+	w.Helper()
+	w.must(postgres.Migrate(w.Context(), w.owner))
+	var err error
+	w.reader, err = w.server.NewUser(w.Context(), w.owner, "hub_of_hubs_status_reader")
+	w.must(err)
 }
 
 func (w *world) must(err error) {
@@ -94,11 +108,19 @@ func (w *world) answer(sql string, args ...any) (string, error) {
 // kubeconfig is a file for the hub, as a program's ServiceAccount.
 func (w *world) kubeconfig(program, address string) string {
 	w.Helper()
+	return w.kubeconfigAs("system:serviceaccount:"+ownNamespace+":"+program, address)
+}
+
+func (w *world) adminKubeconfig() string { return w.kubeconfigAs("", address(hub)) }
+
+// kubeconfigAs impersonates somebody; empty: nobody.
+func (w *world) kubeconfigAs(user, address string) string {
+	w.Helper()
 	config := clientcmdapi.NewConfig()
 	config.Clusters["hub"] = &clientcmdapi.Cluster{Server: address, CertificateAuthorityData: hub.CAData}
 	config.AuthInfos["program"] = &clientcmdapi.AuthInfo{
 		ClientCertificateData: hub.CertData, ClientKeyData: hub.KeyData,
-		Impersonate: "system:serviceaccount:" + ownNamespace + ":" + program,
+		Impersonate: user,
 	}
 	config.Contexts["hub"] = &clientcmdapi.Context{Cluster: "hub", AuthInfo: "program"}
 	config.CurrentContext = "hub"

@@ -1,6 +1,8 @@
 package postgres
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -63,6 +65,24 @@ func TestPrepareLastWins(t *testing.T) {
 	allow := cmp.AllowUnexported(prepared{}, complianceColumns{}, objectColumns{})
 	if diff := cmp.Diff(want, ready, allow); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// TestPrepareOrders: two writers that lock rows in one order cannot lock each other
+// out.
+func TestPrepareOrders(t *testing.T) {
+	var batch status.Batch
+	for i := range 50 {
+		cluster := fmt.Sprintf("c%02d", 49-i)
+		batch.Compliance = append(batch.Compliance, compliance("1", cluster, "unknown"), compliance("0", cluster, "unknown"))
+		batch.Objects = append(batch.Objects, object(status.KindPlacement, cluster, ""))
+	}
+	ready := prepare(batch)
+	if !slices.IsSorted(ready.compliance.ids) || !slices.IsSorted(ready.compliance.clusters[:50]) || !slices.IsSorted(ready.compliance.clusters[50:]) {
+		t.Errorf("rows in no order: %v %v", ready.compliance.ids, ready.compliance.clusters)
+	}
+	if names := ready.objects["placements"].names; !slices.IsSorted(names) {
+		t.Errorf("objects in no order: %v", names)
 	}
 }
 

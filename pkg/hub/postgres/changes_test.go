@@ -102,6 +102,8 @@ func TestChanges(t *testing.T) {
 			('` + id("d") + `', 'hub7', '{"metadata": {"name": {}, "namespace": []}}')`, nil},
 		{"an object's change", `UPDATE spec.placements SET payload = payload || '{"spec": {}}'`, []string{"Placement 3", "PlacementDecision 3"}},
 		{"an object is marked as deleted", `UPDATE spec.subscriptions SET deleted = true`, []string{"SubscriptionReport 4", "SubscriptionStatus 4"}},
+		{"a row of an object that is marked as deleted", `INSERT INTO status.subscription_reports VALUES ('` + id("c") + `', 'hub2',
+			'{"metadata": {"namespace": "ns", "name": "sub"}}')`, nil},
 		{"an object is made anew", `INSERT INTO spec.policies (id, payload) VALUES ('` + id("6") + `',
 			'{"metadata": {"namespace": "ns", "name": "policy"}}')`, []string{"Policy 1", "Policy 6"}},
 		{"a table of nobody's", `INSERT INTO status.aggregated_compliance VALUES ('` + id("1") + `', 'hub1', 1, 1)`, nil},
@@ -193,6 +195,65 @@ func TestChangesReset(t *testing.T) {
 	d.exec("TRUNCATE status.compliance")
 	if _, changes := look(t, store, first.Next); !changes.Reset {
 		t.Error("no reset when a table was truncated")
+	}
+}
+
+// TestTrimmedWhileOpen: a reader saw the log while a transaction was open, and has been
+// away since. What that transaction wrote may be trimmed although no later one was
+// before it.
+func TestTrimmedWhileOpen(t *testing.T) {
+	d := newDatabase(t)
+	d.world()
+	store := d.open(reader)
+	d.exec("UPDATE hub_of_hubs.change_log_state SET pending_since = pending_since - interval '6 minutes', last_trim = last_trim - interval '6 minutes'")
+	open := &database{tb: t, url: d.url}
+	open.connect()
+	defer open.conn.Close(t.Context())
+	open.exec("BEGIN")
+	open.exec("UPDATE status.compliance SET compliance = 'unknown'")
+	_, away := look(t, store, "")
+	open.exec("COMMIT")
+	d.exec("UPDATE status.leaf_hub_heartbeats SET last_timestamp = now()") // what is there now may go at the next turn
+	d.exec("UPDATE hub_of_hubs.change_log_state SET pending_since = pending_since - interval '6 minutes', last_trim = last_trim - interval '6 minutes'")
+	d.exec("UPDATE status.leaf_hub_heartbeats SET last_timestamp = now()")
+	if got := d.text("SELECT count(*) FROM hub_of_hubs.change_log"); got != "0" {
+		t.Fatalf("%s rows are left: the test shows nothing", got)
+	}
+	if _, changes := look(t, store, away.Next); !changes.Reset {
+		t.Error("no reset for a reader that missed a change")
+	}
+}
+
+// TestLongSubscriptions: the label that names a Subscription is cut at 63 characters;
+// then the object's own name counts.
+func TestLongSubscriptions(t *testing.T) {
+	d := newDatabase(t)
+	long := strings.Repeat("long-", 13) + "name"
+	d.insertSpec("subscriptions", "4", long)
+	store := d.open(reader)
+	_, at := look(t, store, "")
+	label := ("ns." + long)[:63]
+	d.insertRow("subscription_reports", "hub1", `{"metadata": {"namespace": "ns", "name": "`+long+`",
+		"labels": {"apps.open-cluster-management.io/hosting-subscription": "`+label+`"}}}`)
+	d.insertRow("subscription_statuses", "hub1", `{"metadata": {"namespace": "ns", "name": "`+long+`",
+		"labels": {"apps.open-cluster-management.io/hosting-subscription": "`+label+`"}}}`)
+	got, _ := look(t, store, at.Next)
+	if diff := cmp.Diff([]string{"SubscriptionReport 4", "SubscriptionStatus 4"}, got); diff != "" {
+		t.Errorf("changed (-want +got):\n%s", diff)
+	}
+	snapshot, err := store.Read(t.Context(), []status.Key{key(status.KindSubscriptionReport, "4"), key(status.KindSubscriptionStatus, "4")})
+	if err != nil || snapshot.Rows != 2 {
+		t.Errorf("read %d rows, %v; want 2", snapshot.Rows, err)
+	}
+
+	// Who followed an older version has to look at everything again.
+	_, at = look(t, store, at.Next)
+	d.exec("UPDATE hub_of_hubs.schema_version SET version = 4")
+	if err := Migrate(t.Context(), d.url); err != nil {
+		t.Fatal(err)
+	}
+	if _, changes := look(t, store, at.Next); !changes.Reset {
+		t.Error("no reset when rows became another Subscription's")
 	}
 }
 

@@ -3,8 +3,8 @@
 package postgres
 
 import (
+	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -191,53 +191,37 @@ func TestIndexes(t *testing.T) {
 	}
 }
 
-// TestReadOneMoment: two tables that are written together are read together.
+// TestReadOneMoment: two tables that are written together are read together, also when the write is between the reads of
+// the one and of the other.
 func TestReadOneMoment(t *testing.T) {
 	d := newDatabase(t)
-	d.insertSpec("placements", "3", "place")
+	d.world()
 	store := d.open(reader)
-	stop, done := make(chan struct{}), make(chan error, 1)
 	writing := &database{tb: t, url: d.url}
 	writing.connect()
 	defer writing.conn.Close(t.Context())
+	writing.exec("BEGIN")
+	writing.exec("LOCK TABLE status.placementdecisions IN ACCESS EXCLUSIVE MODE")
+	var snapshot status.Snapshot
+	done := make(chan error, 1)
 	go func() {
-		for i := 0; ; i++ {
-			select {
-			case <-stop:
-				done <- nil
-				return
-			default:
-			}
-			_, err := writing.conn.Exec(t.Context(), fmt.Sprintf(`BEGIN;
-				DELETE FROM status.placements; DELETE FROM status.placementdecisions;
-				INSERT INTO status.placements VALUES ('%[1]s', 'hub1', '{"metadata": {"namespace": "ns", "name": "place"}, "n": %[2]d}');
-				INSERT INTO status.placementdecisions VALUES ('%[1]s', 'hub1', '{"metadata": {"namespace": "ns", "name": "place-decision-1"}, "n": %[2]d}');
-				COMMIT`, id("b"), i))
-			if err != nil {
-				done <- err
-				return
-			}
-		}
+		var err error
+		snapshot, err = store.Read(t.Context(), []status.Key{key(status.KindPlacement, "3"), key(status.KindPlacementDecision, "3")})
+		done <- err
 	}()
-	for range 100 {
-		snapshot, err := store.Read(t.Context(), []status.Key{key(status.KindPlacement, "3"), key(status.KindPlacementDecision, "3")})
-		if err != nil {
-			t.Fatal(err)
-		}
-		var seen []string
-		for _, object := range snapshot.Objects {
-			for _, row := range object.Payloads {
-				_, n, _ := strings.Cut(string(row.Payload), `"n": `)
-				n, _, _ = strings.Cut(n, ",")
-				seen = append(seen, strings.TrimSuffix(n, "}"))
-			}
-		}
-		if len(seen) == 1 || len(slices.Compact(seen)) > 1 {
-			t.Fatalf("the two tables were read at different moments: %v", seen)
-		}
+	eventually(t, "the read waits for the second table", func(context.Context) bool {
+		return d.text("SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'status.placementdecisions'::regclass") == "1"
+	})
+	for _, table := range []string{"placements", "placementdecisions"} {
+		writing.exec("UPDATE status." + table + ` SET payload = payload || '{"later": true}'`)
 	}
-	close(stop)
+	writing.exec("COMMIT")
 	if err := <-done; err != nil {
 		t.Fatal(err)
+	}
+	for _, object := range snapshot.Objects {
+		if len(object.Payloads) != 1 || strings.Contains(string(object.Payloads[0].Payload), "later") {
+			t.Errorf("%s is of another moment than the first read: %s", object.Key.Kind, object.Payloads)
+		}
 	}
 }

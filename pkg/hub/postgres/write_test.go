@@ -3,6 +3,7 @@
 package postgres
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -143,6 +144,34 @@ func TestApplyObjects(t *testing.T) {
 	}
 	if result := apply(t, store, "hub1", status.Batch{Removed: want}); result.Removed != 6 {
 		t.Errorf("%d removed, want the 6 that are left", result.Removed)
+	}
+}
+
+// TestApplyOneAtATime: two reporters that speak for one leaf hub write one after the other; another hub's waits for neither.
+func TestApplyOneAtATime(t *testing.T) {
+	d := newDatabase(t)
+	store := d.open(writer)
+	d.exec("BEGIN")
+	d.exec(lockHub, "hub1")
+	batch := status.Batch{Compliance: []status.ComplianceEntry{compliance("1", "a", "compliant")}}
+	done := make(chan error, 1)
+	go func() {
+		_, err := store.Apply(t.Context(), "hub1", batch)
+		done <- err
+	}()
+	eventually(t, "the second reporter waits", func(context.Context) bool {
+		return d.text("SELECT count(*) FROM pg_locks WHERE NOT granted AND locktype = 'advisory'") == "1"
+	})
+	apply(t, store, "hub2", batch)
+	if rows := d.rows(); rows != "1 hub2 a none compliant" {
+		t.Errorf("while the first reporter writes: %s", rows)
+	}
+	d.exec("COMMIT")
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if rows := d.rows(); rows != "1 hub1 a none compliant\n1 hub2 a none compliant" {
+		t.Errorf("after it: %s", rows)
 	}
 }
 

@@ -17,7 +17,8 @@ var policyCases = []goldenCase{
 	{name: "one unknown", why: "one unknown cluster may be anything", rows: Rows{Compliance: []ComplianceRow{
 		comply("hub1", "a", "compliant"), comply("hub2", "b", "unknown")}}},
 	{name: "one name on two hubs", why: "two clusters are two entries, in the order of the hubs", rows: Rows{Compliance: []ComplianceRow{
-		comply("hub2", "a", "non_compliant"), comply("hub1", "a", "compliant")}}},
+		comply("hub2", "a", "non_compliant"), comply("hub1", "a", "compliant"),
+		comply("hub2", "b", "compliant"), comply("hub1", "b", "non_compliant")}}},
 	{name: "disconnected", why: "nobody knows whether it is still compliant; that it was not stays", rows: Rows{Compliance: []ComplianceRow{
 		{"hub1", "a", "disconnected", "compliant"}, {"hub1", "b", "none", "compliant"}, {"hub1", "c", "disconnected", "non_compliant"}}}},
 	{name: "stale hub", why: "its compliant clusters are unknown", rows: Rows{Stale: map[string]time.Time{"hub1": since},
@@ -69,6 +70,9 @@ var placementCases = []goldenCase{
 	{name: "not satisfied on one", why: "the worst counts, and says where", rows: Rows{Payloads: []PayloadRow{
 		payload("hub2", placementOf(0, condition("PlacementSatisfied", "False", "NoManagedClusterMatched", "none matches", 5))),
 		payload("hub1", placementOf(4, condition("PlacementSatisfied", "True", "AllDecisionsScheduled", "ok", 9)))}}},
+	{name: "not satisfied on the first", why: "the worst counts wherever it is", rows: Rows{Payloads: []PayloadRow{
+		payload("hub1", placementOf(0, condition("PlacementSatisfied", "False", "NoManagedClusterMatched", "none matches", 5))),
+		payload("hub2", placementOf(4, condition("PlacementSatisfied", "True", "AllDecisionsScheduled", "ok", 9)))}}},
 	{name: "two reasons", why: "one reason cannot speak for two", rows: Rows{Payloads: []PayloadRow{
 		payload("hub2", placementOf(0, condition("PlacementSatisfied", "False", "NoManagedClusterMatched", "none matches", 5))),
 		payload("hub1", placementOf(0, condition("PlacementSatisfied", "False", "NoManagedClusterSetBindings", "none bound", 6)))}}},
@@ -102,6 +106,8 @@ var placementGroupCases = []goldenCase{
 		Payloads: []PayloadRow{payload("hub1", groupsOfHub("canary", 5, "", 5)), payload("hub2", groupsOfHub("canary", 5, "canary", 2, "", 5, "", 1))}}},
 	{name: "three names", why: "no hub has all of them in order, but two together do", rows: Rows{Payloads: []PayloadRow{
 		payload("hub1", groupsOfHub("c", 1, "b", 1)), payload("hub2", groupsOfHub("b", 1, "a", 1)), payload("hub3", groupsOfHub("a", 1, "", 1))}}},
+	{name: "three names, known backwards", why: "what comes first is known only from the last hub", rows: Rows{Payloads: []PayloadRow{
+		payload("hub1", groupsOfHub("b", 1, "a", 1)), payload("hub2", groupsOfHub("c", 1, "b", 1))}}},
 	{name: "hubs contradict each other", why: "in the middle of a change of the strategy any order will do that stays", rows: Rows{
 		Payloads: []PayloadRow{payload("hub1", groupsOfHub("a", 1, "b", 1)), payload("hub2", groupsOfHub("b", 1, "a", 1))}}},
 	{name: "nobody selected", why: "one empty group with its empty PlacementDecision, as the placement controller has it", rows: Rows{

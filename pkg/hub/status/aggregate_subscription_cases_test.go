@@ -73,6 +73,8 @@ var addOnCases = []goldenCase{
 	{name: "two hubs", why: "of all hubs and of each", rows: Rows{Payloads: []PayloadRow{
 		payload("hub2", addOn("True", "True", "Synced")), payload("hub1", addOn("True", "False", "Conflict")),
 		payload("hub1", addOn("False", "Unknown", "Waiting")), payload("hub1", `{"status":{}}`)}}},
+	{name: "failed", why: "not every ConfigMap that is not synced is in conflict", rows: Rows{Payloads: []PayloadRow{
+		payload("hub1", addOn("True", "False", "Failed"))}}},
 	{name: "stale hub", why: "nothing good is believed of it", rows: Rows{Stale: map[string]time.Time{"hub1": since}, Payloads: []PayloadRow{
 		payload("hub1", addOn("True", "True", "Synced")), payload("hub1", addOn("True", "False", "Conflict"))}}},
 	{name: "garbage", why: "less than the truth must not be written", rows: Rows{Payloads: []PayloadRow{payload("hub1", `{"status":[]}`)}}},

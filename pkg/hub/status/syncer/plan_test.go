@@ -29,6 +29,12 @@ func TestPlan(t *testing.T) {
 	known.Digest = digestOf(desire("x", "1").Fields)
 	stale := have("x", same)
 	stale.Annotations = map[string]string{status.AnnotationStale: "hub1"}
+	foreign := have("x", same)
+	foreign.Annotations = map[string]string{"somebody": "else's"}
+	unlabelled, labelled := have("x", same), have("x", same)
+	unlabelled.Labels, labelled.Labels = nil, map[string]string{"l": "another"}
+	noted := desire("x", "1")
+	noted.Annotations = map[string]string{status.AnnotationSummarised: ""}
 	for _, c := range []struct {
 		name    string
 		entry   status.Entry
@@ -42,6 +48,12 @@ func TestPlan(t *testing.T) {
 		{"a field that must be absent", creating, []present{have("x", map[string]any{"status": map[string]any{"a": "1", "b": "2"}})},
 			[]status.Desired{desire("x", "1")}, []string{"update x fields"}},
 		{"an annotation that must be absent", creating, []present{stale}, []status.Desired{desire("x", "1")}, []string{"update x meta"}},
+		{"an annotation without text that must be there", creating, []present{have("x", same)}, []status.Desired{noted}, []string{"update x meta"}},
+		{"an annotation of somebody else's", creating, []present{foreign}, []status.Desired{desire("x", "1")}, nil},
+		{"a label that must be there", creating, []present{unlabelled}, []status.Desired{desire("x", "1")}, []string{"update x meta"}},
+		{"a label with another value", creating, []present{labelled}, []status.Desired{desire("x", "1")}, []string{"update x meta"}},
+		{"labels of a kind that is not created are its user's", status.Entry{}, []present{unlabelled}, []status.Desired{desire("x", "1")}, nil},
+		{"being deleted, no longer wanted", creating, []present{deleting}, nil, nil},
 		{"missing", creating, nil, []status.Desired{desire("x", "1")}, []string{"create x"}},
 		{"missing, of a kind that is not created", status.Entry{}, nil, []status.Desired{desire("x", "1")}, nil},
 		{"no longer wanted", creating, []present{have("x", same), have("y", same)}, []status.Desired{desire("x", "1")}, []string{"delete y"}},
@@ -82,6 +94,18 @@ func TestMergePatch(t *testing.T) {
 	}
 	want := map[string]any{"metadata": map[string]any{"uid": "u", "resourceVersion": "7"}, "status": map[string]any{"a": "1", "b": nil}}
 	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestMetadataPatch: what is ours and no longer said goes, and nothing else is
+// touched.
+func TestMetadataPatch(t *testing.T) {
+	desired := desire("x", "1")
+	desired.Annotations = map[string]string{status.AnnotationStale: "hub1"}
+	want := map[string]any{"labels": map[string]any{"l": "v"},
+		"annotations": map[string]any{status.AnnotationStale: "hub1", status.AnnotationSummarised: nil}}
+	if diff := cmp.Diff(want, metadataPatch(desired)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
