@@ -89,6 +89,32 @@ func TestChangedByHand(t *testing.T) {
 	w.converge()
 }
 
+// TestNotInSpec: an object that the spec sync does not know, or has marked as
+// deleted, stays as it is, whatever rows there are.
+func TestNotInSpec(t *testing.T) {
+	w := newWorld(t)
+	spec := map[string]any{"disabled": false, "policy-templates": []any{}}
+	other := w.policy("other")
+	unknown := w.create(entryOf(status.KindPolicy).Object, w.namespace, "unknown", spec)
+	w.leafStatus(unknown, complianceStatus("somebody", "Compliant"))
+	w.comply(string(unknown.GetUID()), "hub1", "a", "non_compliant")
+	marked := w.policy("marked")
+	w.comply(marked, "hub1", "a", "compliant")
+	w.sync()
+	w.converge()
+	w.exec("UPDATE spec.policies SET deleted = true WHERE id = $1", marked)
+	w.exec("DELETE FROM status.compliance WHERE id = $1", marked)
+	w.keys = w.keys[:1]
+	w.comply(other, "hub1", "a", "unknown")
+	w.converge()
+	w.field(status.KindPolicy, w.namespace, "marked", "Compliant", "status", "compliant")
+	if got := w.version(status.KindPolicy, "unknown"); got != unknown.GetResourceVersion() {
+		t.Error("a policy without a row in spec was written")
+	}
+	w.specRow("policies", unknown)
+	w.field(status.KindPolicy, w.namespace, "unknown", "NonCompliant", "status", "compliant")
+}
+
 // TestForeign: an object of the name that somebody else owns is left alone.
 func TestForeign(t *testing.T) {
 	w := newWorld(t)

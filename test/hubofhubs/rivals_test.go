@@ -166,6 +166,41 @@ func (w *world) wait(signal chan struct{}) {
 	}
 }
 
+// TestRivalDeletes: a sync wants to remove an object, and does so only after another
+// one has filled it anew: its delete is refused.
+func TestRivalDeletes(t *testing.T) {
+	w := newWorld(t)
+	ids := w.oneOfEach()
+	w.keys = []status.Key{{Kind: status.KindPlacementDecision, ID: ids["placement"]}}
+	fill := func(count int) {
+		w.exec("UPDATE status.placementdecisions SET payload = jsonb_set(payload, '{status,decisions}', $1) WHERE leaf_hub_name = 'hub1'",
+			asJSON(decisions(many("later", count)...)))
+	}
+	slow := &gate{kind: status.KindPlacementDecision}
+	w.syncBehind(slow)
+	w.converge()
+	second, err := w.get(entryOf(status.KindPlacementDecision).Object, w.namespace, "placement-decision-2")
+	w.must(err)
+	held := slow.shut()
+	fill(10)
+	w.wait(held)
+	fill(120)
+	w.sync()
+	w.converge()
+	before := w.failures(status.KindPlacementDecision, "conflict")
+	slow.open()
+	w.eventually("the late delete is refused", func() error {
+		if w.failures(status.KindPlacementDecision, "conflict") == before {
+			return errors.New("no conflict")
+		}
+		return nil
+	})
+	w.converge()
+	if now, err := w.get(second.GroupVersionKind(), w.namespace, second.GetName()); err != nil || now.GetUID() != second.GetUID() {
+		t.Errorf("the object was removed: %v", err)
+	}
+}
+
 // TestCreatedLate: what cannot be refused is a create, so an object can come back
 // for a moment that another sync has made and removed in the meantime. It goes
 // again.

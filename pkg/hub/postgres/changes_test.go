@@ -90,6 +90,9 @@ func TestChanges(t *testing.T) {
 		{"a placement rule without a change", `UPDATE status.placementrules SET payload = payload`, nil},
 		{"a placement", `UPDATE status.placements SET payload = payload || '{"status": {}}'`, []string{"Placement 3"}},
 		{"a decision by its label", `UPDATE status.placementdecisions SET payload = payload || '{"status": {}}'`, []string{"PlacementDecision 3"}},
+		{"a decision by its label, whatever its name is", `INSERT INTO status.placementdecisions VALUES ('` + id("c") + `', 'hub3',
+			'{"metadata": {"namespace": "ns", "name": "x", "labels": {"cluster.open-cluster-management.io/placement": "place"}}}')`,
+			[]string{"PlacementDecision 3"}},
 		{"a decision by its name", `INSERT INTO status.placementdecisions VALUES ('` + id("c") + `', 'hub2',
 			'{"metadata": {"namespace": "ns", "name": "place-decision-12"}}')`, []string{"PlacementDecision 3"}},
 		{"a subscription's status", `DELETE FROM status.subscription_statuses`, []string{"SubscriptionStatus 4"}},
@@ -198,32 +201,6 @@ func TestChangesReset(t *testing.T) {
 	}
 }
 
-// TestTrimmedWhileOpen: a reader saw the log while a transaction was open, and has been
-// away since. What that transaction wrote may be trimmed although no later one was
-// before it.
-func TestTrimmedWhileOpen(t *testing.T) {
-	d := newDatabase(t)
-	d.world()
-	store := d.open(reader)
-	d.exec("UPDATE hub_of_hubs.change_log_state SET pending_since = pending_since - interval '6 minutes', last_trim = last_trim - interval '6 minutes'")
-	open := &database{tb: t, url: d.url}
-	open.connect()
-	defer open.conn.Close(t.Context())
-	open.exec("BEGIN")
-	open.exec("UPDATE status.compliance SET compliance = 'unknown'")
-	_, away := look(t, store, "")
-	open.exec("COMMIT")
-	d.exec("UPDATE status.leaf_hub_heartbeats SET last_timestamp = now()") // what is there now may go at the next turn
-	d.exec("UPDATE hub_of_hubs.change_log_state SET pending_since = pending_since - interval '6 minutes', last_trim = last_trim - interval '6 minutes'")
-	d.exec("UPDATE status.leaf_hub_heartbeats SET last_timestamp = now()")
-	if got := d.text("SELECT count(*) FROM hub_of_hubs.change_log"); got != "0" {
-		t.Fatalf("%s rows are left: the test shows nothing", got)
-	}
-	if _, changes := look(t, store, away.Next); !changes.Reset {
-		t.Error("no reset for a reader that missed a change")
-	}
-}
-
 // TestLongSubscriptions: the label that names a Subscription is cut at 63 characters;
 // then the object's own name counts.
 func TestLongSubscriptions(t *testing.T) {
@@ -254,46 +231,5 @@ func TestLongSubscriptions(t *testing.T) {
 	}
 	if _, changes := look(t, store, at.Next); !changes.Reset {
 		t.Error("no reset when rows became another Subscription's")
-	}
-}
-
-// TestTrim: the log does not grow for ever, readers that keep up notice nothing, and one that was away is told so.
-func TestTrim(t *testing.T) {
-	d := newDatabase(t)
-	d.world()
-	store := d.open(reader)
-	beat := func() { d.exec("UPDATE status.leaf_hub_heartbeats SET last_timestamp = now()") }
-	pass := func() {
-		d.exec("UPDATE hub_of_hubs.change_log_state SET pending_since = pending_since - interval '6 minutes', last_trim = last_trim - interval '6 minutes'")
-	}
-	rows := "SELECT count(*) FROM hub_of_hubs.change_log"
-	_, away := look(t, store, "")
-	before := d.text(rows)
-	beat()
-	if got := d.text(rows); got != before {
-		t.Errorf("%s rows are left of %s right after they were written", got, before)
-	}
-	pass()
-	beat() // what is there now may go at the next turn
-	d.exec("UPDATE status.compliance SET compliance = 'unknown'")
-	_, current := look(t, store, away.Next)
-	if current.Reset {
-		t.Error("a reset for a reader that keeps up")
-	}
-	pass()
-	beat()
-	if got := d.text(rows); got != "1" {
-		t.Errorf("%s rows are left, want the one that is not old", got)
-	}
-	if _, changes := look(t, store, current.Next); changes.Reset {
-		t.Error("a reset for a reader that keeps up, after the trim")
-	}
-	if _, changes := look(t, store, away.Next); !changes.Reset {
-		t.Error("no reset for a reader that was away")
-	}
-	pass()
-	beat()
-	if got := d.text(rows); got != "0" {
-		t.Errorf("%s rows are left, want none", got)
 	}
 }
