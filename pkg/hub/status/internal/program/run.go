@@ -46,8 +46,8 @@ type Program[S Store] struct {
 func Run[S Store](ctx context.Context, program Program[S], about ...any) error {
 	logger, opts := klog.FromContext(ctx), program.Options
 	info := version.Get()
-	logger.Info("Starting "+opts.identity.Name, append([]any{"version", info.GitVersion, "commit", info.GitCommit,
-		"namespaces", opts.WatchNamespaces}, about...)...)
+	about = append([]any{"version", info.GitVersion, "commit", info.GitCommit}, about...)
+	logger.Info("Starting "+opts.identity.Name, append(about, "namespaces", opts.WatchNamespaces)...)
 	log.SetLogger(logger)
 
 	config, err := hubConfig(opts)

@@ -1,0 +1,71 @@
+package reporter
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	toolscache "k8s.io/client-go/tools/cache"
+	testclock "k8s.io/utils/clock/testing"
+
+	"open-cluster-management.io/helloworld-addon/pkg/hub/status"
+)
+
+// inventory is a database that is only asked what it has.
+type inventory struct {
+	status.Writer
+	asked int
+	err   error
+}
+
+func (i *inventory) Present(context.Context, string) (status.Inventory, error) {
+	i.asked++
+	return status.Inventory{}, i.err
+}
+
+// read is a kind that is watched, and known as a whole or not.
+type read struct {
+	toolscache.ResourceEventHandlerRegistration
+	synced bool
+}
+
+func (r *read) HasSynced() bool { return r.synced }
+
+// TestCompares: everything is compared at the start, once a period, when a kind
+// has become known as a whole, and again when it could not be.
+func TestCompares(t *testing.T) {
+	clock := testclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	store, policies := &inventory{}, &read{}
+	r := &reporter{store: store, clock: clock, interval: 200 * time.Millisecond, resync: time.Hour,
+		dirty: map[status.ObjectRef]bool{}, reported: reported{}}
+	r.watcher = newWatcher(nil, clock, r.changed)
+	r.watcher.reads[status.KindPolicy] = policies
+	for _, step := range []struct {
+		what   string
+		after  time.Duration
+		synced bool
+		err    error
+		asked  int
+	}{
+		{what: "at the start", asked: 1},
+		{what: "nothing has become known", after: time.Minute},
+		{what: "policies are known, and the database is away", synced: true, err: errors.New("away"), asked: 1},
+		{what: "the database is back", synced: true, asked: 1},
+		{what: "they were compared", after: time.Minute, synced: true},
+		{what: "a period later", after: time.Hour, synced: true, asked: 1},
+	} {
+		clock.Step(step.after)
+		policies.synced, store.err, store.asked = step.synced, step.err, 0
+		next, err := r.turn(t.Context())
+		if !errors.Is(err, step.err) {
+			t.Errorf("%s: error %v", step.what, err)
+		}
+		if store.asked != step.asked {
+			t.Errorf("%s: compared %d times, not %d", step.what, store.asked, step.asked)
+		}
+		if err == nil && next.Sub(clock.Now()) != 1200*time.Millisecond {
+			t.Errorf("%s: the next turn is due in %s", step.what, next.Sub(clock.Now()))
+		}
+	}
+}
