@@ -45,6 +45,10 @@ func TestDeletedByHand(t *testing.T) {
 	ids := w.oneOfEach()
 	w.sync()
 	w.converge()
+	second, err := w.get(entryOf(status.KindPlacementDecision).Object, w.namespace, "placement-decision-2")
+	w.must(err)
+	w.must(w.client.Delete(w.Context(), second)) // the first stays as it is
+	w.converge()
 	for _, kind := range []status.Kind{status.KindPlacementDecision, status.KindSubscriptionReport, status.KindSubscriptionStatus} {
 		object := &unstructured.Unstructured{}
 		object.SetGroupVersionKind(entryOf(kind).Object)
