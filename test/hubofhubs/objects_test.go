@@ -198,3 +198,18 @@ func TestWatchNamespace(t *testing.T) {
 		t.Errorf("a policy outside the watched namespaces was written: %v %v", got.Object["status"], err)
 	}
 }
+
+// TestEveryNamespace: where no namespace is named, all are written.
+func TestEveryNamespace(t *testing.T) {
+	w := newWorld(t)
+	id := w.policy("policy")
+	w.comply(id, "hub1", "a", "compliant")
+	other := w.elsewhere()
+	id = other.policy("policy")
+	other.comply(id, "hub1", "a", "non_compliant")
+	w.sync(func(o *syncer.Options) { o.WatchNamespaces = nil })
+	w.converge()
+	other.converge()
+	w.field(status.KindPolicy, w.namespace, "policy", "Compliant", "status", "compliant")
+	w.field(status.KindPolicy, other.namespace, "policy", "NonCompliant", "status", "compliant")
+}
