@@ -45,6 +45,10 @@ func TestDeletedByHand(t *testing.T) {
 	ids := w.oneOfEach()
 	w.sync()
 	w.converge()
+	second, err := w.get(entryOf(status.KindPlacementDecision).Object, w.namespace, "placement-decision-2")
+	w.must(err)
+	w.must(w.client.Delete(w.Context(), second)) // the first stays as it is
+	w.converge()
 	for _, kind := range []status.Kind{status.KindPlacementDecision, status.KindSubscriptionReport, status.KindSubscriptionStatus} {
 		object := &unstructured.Unstructured{}
 		object.SetGroupVersionKind(entryOf(kind).Object)
@@ -193,4 +197,19 @@ func TestWatchNamespace(t *testing.T) {
 	if got, err := w.get(entryOf(status.KindPolicy).Object, metav1.NamespaceDefault, w.namespace); err != nil || got.Object["status"] != nil {
 		t.Errorf("a policy outside the watched namespaces was written: %v %v", got.Object["status"], err)
 	}
+}
+
+// TestEveryNamespace: where no namespace is named, all are written.
+func TestEveryNamespace(t *testing.T) {
+	w := newWorld(t)
+	id := w.policy("policy")
+	w.comply(id, "hub1", "a", "compliant")
+	other := w.elsewhere()
+	id = other.policy("policy")
+	other.comply(id, "hub1", "a", "non_compliant")
+	w.sync(func(o *syncer.Options) { o.WatchNamespaces = nil })
+	w.converge()
+	other.converge()
+	w.field(status.KindPolicy, w.namespace, "policy", "Compliant", "status", "compliant")
+	w.field(status.KindPolicy, other.namespace, "policy", "NonCompliant", "status", "compliant")
 }

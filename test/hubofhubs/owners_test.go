@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -37,6 +38,12 @@ func (w *world) collectGarbage() {
 			fmt.Fprintf(os.Stderr, "kube-controller-manager:\n%s\n", output)
 		}
 	})
+}
+
+// owners are those of oneOfEach that own objects.
+var owners = map[string]schema.GroupVersionKind{
+	"placement":    entryOf(status.KindPlacementDecision).Owner,
+	"subscription": entryOf(status.KindSubscriptionReport).Owner,
 }
 
 // owned are the objects that the sync makes for somebody: for each kind those in
@@ -103,27 +110,59 @@ func TestOwnerDeleted(t *testing.T) {
 	}
 }
 
-func (w *world) deleteOwners(policy metav1.DeletionPropagation) {
+// TestOwnerDeleting: as long as something holds up the deletion of a Placement or
+// Subscription, what goes of its objects does not come back.
+func TestOwnerDeleting(t *testing.T) {
+	w := newWorld(t)
+	ids := w.oneOfEach()
+	w.sync()
+	w.converge()
+	hold := func(finalizers ...string) {
+		w.eachOwner(func(owner *unstructured.Unstructured) {
+			owner.SetFinalizers(finalizers)
+			w.must(w.client.Update(context.WithoutCancel(t.Context()), owner))
+		})
+	}
+	hold("example.com/hold")
+	w.Cleanup(func() { hold() })
+	w.deleteOwners(metav1.DeletePropagationBackground)
+	for _, object := range w.owned() {
+		w.must(w.client.Delete(t.Context(), &object))
+	}
+	w.exec("INSERT INTO status.leaf_hub_heartbeats VALUES ('hub1', now() - interval '1 hour')")
+	w.comply(ids["policy"], "hub1", "later", "unknown")
+	w.keys = w.keys[:2] // the policy and the rule
+	w.converge()
+	// Long enough for an object to come back.
+	for end := time.Now().Add(2 * time.Second); time.Now().Before(end); {
+		if all := w.owned(); len(all) > 0 {
+			t.Fatalf("%s %s came back", all[0].GetKind(), all[0].GetName())
+		}
+	}
+}
+
+// eachOwner hands over each owner as it is now.
+func (w *world) eachOwner(do func(*unstructured.Unstructured)) {
 	w.Helper()
-	for name, gvk := range map[string]schema.GroupVersionKind{
-		"placement":    entryOf(status.KindPlacementDecision).Owner,
-		"subscription": entryOf(status.KindSubscriptionReport).Owner,
-	} {
+	for name, gvk := range owners {
 		owner := &unstructured.Unstructured{}
 		owner.SetGroupVersionKind(gvk)
-		owner.SetNamespace(w.namespace)
-		owner.SetName(name)
-		w.must(w.client.Delete(w.Context(), owner, client.PropagationPolicy(policy)))
+		w.must(w.client.Get(context.WithoutCancel(w.Context()), client.ObjectKey{Namespace: w.namespace, Name: name}, owner))
+		do(owner)
 	}
+}
+
+func (w *world) deleteOwners(policy metav1.DeletionPropagation) {
+	w.Helper()
+	w.eachOwner(func(owner *unstructured.Unstructured) {
+		w.must(w.client.Delete(w.Context(), owner, client.PropagationPolicy(policy)))
+	})
 }
 
 // nobodys says whether the owners are gone, and as many objects are left as should
 // be, without an owner.
 func (w *world) nobodys(left bool, count int) error {
-	for name, gvk := range map[string]schema.GroupVersionKind{
-		"placement":    entryOf(status.KindPlacementDecision).Owner,
-		"subscription": entryOf(status.KindSubscriptionReport).Owner,
-	} {
+	for name, gvk := range owners {
 		if _, err := w.get(gvk, w.namespace, name); client.IgnoreNotFound(err) != nil || err == nil {
 			return fmt.Errorf("%s is there: %w", name, err)
 		}

@@ -60,6 +60,21 @@ func (w *world) syncNoting(n *noting, change ...func(*syncer.Options)) {
 	}, change...)
 }
 
+// quiet waits until no row is read any more: what was written comes back by the
+// watch, and is known then.
+func (w *world) quiet(n *noting) {
+	w.Helper()
+	w.eventually("it is quiet", func() error {
+		n.read()
+		for end := time.Now().Add(1500 * time.Millisecond); time.Now().Before(end); <-time.After(20 * time.Millisecond) {
+			if keys := n.read(); len(keys) > 0 {
+				return errors.New("rows are read though nothing changes")
+			}
+		}
+		return nil
+	})
+}
+
 // TestReadsWhatChanged: while nothing changes no row is read, and when something
 // does, those of its object alone.
 func TestReadsWhatChanged(t *testing.T) {
@@ -73,16 +88,7 @@ func TestReadsWhatChanged(t *testing.T) {
 	n := &noting{}
 	w.syncNoting(n)
 	w.converge()
-	// What was written comes back by the watch, and is known then.
-	w.eventually("it is quiet", func() error {
-		n.read()
-		for end := time.Now().Add(1500 * time.Millisecond); time.Now().Before(end); <-time.After(20 * time.Millisecond) {
-			if keys := n.read(); len(keys) > 0 {
-				return errors.New("rows were read though nothing changed")
-			}
-		}
-		return nil
-	})
+	w.quiet(n)
 	w.comply(policies[3], "hub1", "a", "unknown")
 	w.converge()
 	if diff := cmp.Diff([]status.Key{{Kind: status.KindPolicy, ID: policies[3]}}, n.read()); diff != "" {

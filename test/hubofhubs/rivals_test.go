@@ -16,7 +16,6 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"open-cluster-management.io/helloworld-addon/pkg/hub/status"
 	"open-cluster-management.io/helloworld-addon/pkg/hub/status/syncer"
@@ -78,23 +77,7 @@ func (w *world) syncBehind(g *gate, change ...func(*syncer.Options)) *running {
 // failures is how often turns of a kind failed for a reason, in this process.
 func (w *world) failures(kind status.Kind, reason string) float64 {
 	w.Helper()
-	families, err := metrics.Registry.Gather()
-	w.must(err)
-	for _, family := range families {
-		if family.GetName() != "hub_of_hubs_status_sync_errors_total" {
-			continue
-		}
-		for _, metric := range family.GetMetric() {
-			labels := map[string]string{}
-			for _, label := range metric.GetLabel() {
-				labels[label.GetName()] = label.GetValue()
-			}
-			if labels["kind"] == string(kind) && labels["reason"] == reason {
-				return metric.GetCounter().GetValue()
-			}
-		}
-	}
-	return 0
+	return w.metric("errors_total", map[string]string{"kind": string(kind), "reason": reason})
 }
 
 // TestTwoByMistake: two syncs without leader election, while everything changes.

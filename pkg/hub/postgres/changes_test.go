@@ -93,6 +93,8 @@ func TestChanges(t *testing.T) {
 		{"a decision by its label, whatever its name is", `INSERT INTO status.placementdecisions VALUES ('` + id("c") + `', 'hub3',
 			'{"metadata": {"namespace": "ns", "name": "x", "labels": {"cluster.open-cluster-management.io/placement": "place"}}}')`,
 			[]string{"PlacementDecision 3"}},
+		{"a decision moves away", `UPDATE status.placementdecisions SET payload = '{"metadata": {"namespace": "ns", "name": "x",
+			"labels": {"cluster.open-cluster-management.io/placement": "stranger"}}}' WHERE leaf_hub_name = 'hub3'`, []string{"PlacementDecision 3"}},
 		{"a decision by its name", `INSERT INTO status.placementdecisions VALUES ('` + id("c") + `', 'hub2',
 			'{"metadata": {"namespace": "ns", "name": "place-decision-12"}}')`, []string{"PlacementDecision 3"}},
 		{"a subscription's status", `DELETE FROM status.subscription_statuses`, []string{"SubscriptionStatus 4"}},

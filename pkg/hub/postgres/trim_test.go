@@ -58,9 +58,8 @@ func TestTrim(t *testing.T) {
 	}
 }
 
-// TestTrimmedWhileOpen: a reader saw the log while a transaction was open, and has been
-// away since. What that transaction wrote may be trimmed although no later one was
-// before it.
+// TestTrimmedWhileOpen: a reader saw the log while a transaction was open that had begun before one that was committed,
+// and has been away since. Then nothing began later that was trimmed, and yet something was that it has not seen.
 func TestTrimmedWhileOpen(t *testing.T) {
 	d := newDatabase(t)
 	d.world()
@@ -71,6 +70,7 @@ func TestTrimmedWhileOpen(t *testing.T) {
 	defer open.conn.Close(t.Context())
 	open.exec("BEGIN")
 	open.exec("UPDATE status.compliance SET compliance = 'unknown'")
+	d.exec(`UPDATE status.placements SET payload = payload || '{"later": 1}'`)
 	_, away := look(t, store, "")
 	open.exec("COMMIT")
 	d.beat() // what is there now may go at the next turn

@@ -39,6 +39,7 @@ func (l leaf) List(context.Context, client.ObjectList, ...client.ListOption) err
 type fakeWriter struct {
 	away    bool
 	batches []status.Batch
+	beats   int
 }
 
 func (f *fakeWriter) Apply(_ context.Context, _ string, batch status.Batch) (status.Result, error) {
@@ -53,7 +54,10 @@ func (f *fakeWriter) Present(context.Context, string) (status.Inventory, error) 
 	return status.Inventory{}, nil
 }
 
-func (f *fakeWriter) Heartbeat(context.Context, string) error { return nil }
+func (f *fakeWriter) Heartbeat(context.Context, string) error {
+	f.beats++
+	return nil
+}
 
 func newTestReporter(store *fakeWriter, objects leaf) *reporter {
 	return &reporter{leafHub: "hub1", store: store, objects: objects, clock: clock.RealClock{}, interval: time.Millisecond,
@@ -138,5 +142,19 @@ func TestFlushFails(t *testing.T) {
 	}
 	if last := store.batches[1]; len(last.Compliance) != 0 || !slices.Equal(last.CompletePolicies, []string{"id-p"}) {
 		t.Errorf("after it went: %+v", last)
+	}
+}
+
+// TestBeatsForTheLiving: a leaf hub that does not answer does not beat.
+func TestBeatsForTheLiving(t *testing.T) {
+	store := &fakeWriter{}
+	r := newTestReporter(store, nil)
+	r.alive = func(context.Context) error { return errors.New("no answer") }
+	if err := r.beatOnce(t.Context()); err == nil || store.beats != 0 {
+		t.Errorf("of a hub that does not answer: %d beats, %v", store.beats, err)
+	}
+	r.alive = func(context.Context) error { return nil }
+	if err := r.beatOnce(t.Context()); err != nil || store.beats != 1 {
+		t.Errorf("of one that does: %d beats, %v", store.beats, err)
 	}
 }

@@ -11,7 +11,8 @@
 // read before the rows were, and a write carries that resourceVersion. So the
 // rows of a write are never older than the object that it replaces, also when
 // two syncers run by mistake or a new leader begins before the old one has
-// ended.
+// ended. A create has nothing to carry: an object that another syncer has made and
+// removed in between comes back, and goes again when its rows are read next.
 //
 // It does not write into the database, and reads no object's spec.
 package syncer
