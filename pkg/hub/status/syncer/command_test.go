@@ -1,11 +1,8 @@
 package syncer
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -14,29 +11,19 @@ import (
 	"open-cluster-management.io/helloworld-addon/pkg/hub/status/internal/program"
 )
 
-// TestWrongUse: each mistake is one clear message that names what was given and
-// says what to do.
+// TestWrongUse: the options, the frame and the command line are this program's.
 func TestWrongUse(t *testing.T) {
 	t.Setenv(program.EnvDatabaseURL, "postgres://u:p@h/d")
 	t.Setenv(program.EnvPodNamespace, "ns")
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
 	refused := errors.New("refused")
-	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := os.WriteFile(kubeconfig, []byte(`{"clusters":[{"name":"c","cluster":{"server":"http://127.0.0.1:1"}}],
-		"contexts":[{"name":"c","context":{"cluster":"c"}}],"current-context":"c"}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
 	for _, test := range []struct {
 		name string
 		args []string
 		want string
 	}{
-		{"an argument", []string{"sync"}, `unexpected arguments ["sync"]: only flags are taken, see hub-of-hubs-status-sync --help`},
-		{"an unknown flag", []string{"--no-such-flag"}, "unknown flag: --no-such-flag: see hub-of-hubs-status-sync --help"},
 		{"an invalid value", []string{"--workers=0"}, "--workers=0 must be from 1 to 100"},
 		{"not in a pod", nil, "there is no --kubeconfig, and this is no pod of the global hub: name a kubeconfig file: "},
-		{"no such kubeconfig", []string{"--kubeconfig=/no/such/file"}, "read --kubeconfig=/no/such/file: "},
-		{"a database that cannot be opened", []string{"--kubeconfig=" + kubeconfig}, "open the database of $DATABASE_URL: refused"},
 		{"an argument of migrate", []string{"migrate", "now"}, `unknown command "now" for "hub-of-hubs-status-sync migrate"`},
 		{"migrations that fail", []string{"migrate"}, "refused"},
 	} {
@@ -53,15 +40,5 @@ func TestWrongUse(t *testing.T) {
 				t.Errorf("got %v, want one line with %q", err, test.want)
 			}
 		})
-	}
-}
-
-func TestVersion(t *testing.T) {
-	command := NewCommand(nil, nil)
-	var out bytes.Buffer
-	command.SetOut(&out)
-	command.SetArgs([]string{"--version"})
-	if err := command.ExecuteContext(t.Context()); err != nil || !strings.HasPrefix(out.String(), Program+" version v") || !strings.Contains(out.String(), "commit") {
-		t.Errorf("%q, %v", out.String(), err)
 	}
 }

@@ -46,6 +46,17 @@ func free(t *testing.T) string {
 	return listener.Addr().String()
 }
 
+// kubeconfig is a file for a hub that does not answer.
+func kubeconfig(t *testing.T) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := os.WriteFile(file, []byte(`{"clusters":[{"name":"c","cluster":{"server":"http://127.0.0.1:1"}}],
+		"contexts":[{"name":"c","context":{"cluster":"c"}}],"current-context":"c"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
 // eventually waits until a URL answers with a code and a text.
 func eventually(t *testing.T, url string, code int, text string) {
 	t.Helper()
@@ -72,11 +83,7 @@ func eventually(t *testing.T, url string, code int, text string) {
 func TestRun(t *testing.T) {
 	for range 2 { // a second time in one process, as tests do
 		opts, database, added := newTestOptions(), &store{}, make(chan string, 1)
-		opts.Kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
-		if err := os.WriteFile(opts.Kubeconfig, []byte(`{"clusters":[{"name":"c","cluster":{"server":"http://127.0.0.1:1"}}],
-			"contexts":[{"name":"c","context":{"cluster":"c"}}],"current-context":"c"}`), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		opts.Kubeconfig = kubeconfig(t)
 		opts.LeaderElect, opts.MetricsSecure = false, false
 		opts.MetricsAddr, opts.ProbeAddr = free(t), free(t)
 		ctx, end := context.WithCancel(t.Context())
@@ -105,6 +112,26 @@ func TestRun(t *testing.T) {
 		if err := <-ended; err != nil || !database.closed.Load() {
 			t.Errorf("ended with %v, closed the database: %t", err, database.closed.Load())
 		}
+	}
+}
+
+// TestRunCannotBegin: each reason names what was given.
+func TestRunCannotBegin(t *testing.T) {
+	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+	for _, test := range []struct{ name, kubeconfig, want string }{
+		{"not in a pod", "", "there is no --kubeconfig, and this is no pod of the test hub: name a kubeconfig file: "},
+		{"no such kubeconfig", "/no/such/file", "read --kubeconfig=/no/such/file: "},
+		{"a database that cannot be opened", kubeconfig(t), "open the database of $DATABASE_URL: refused"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			opts := newTestOptions()
+			opts.Kubeconfig = test.kubeconfig
+			err := Run(t.Context(), Program[*store]{Options: opts,
+				Open: func(context.Context, string) (*store, error) { return nil, errors.New("refused") }})
+			if err == nil || !strings.HasPrefix(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("got %v, want one line with %q", err, test.want)
+			}
+		})
 	}
 }
 
