@@ -15,6 +15,13 @@ import (
 // it is the count.
 func (w *world) metric(name string, labels map[string]string) float64 {
 	w.Helper()
+	value, _ := w.metricAndSum(name, labels)
+	return value
+}
+
+// metricAndSum also returns a histogram's sum.
+func (w *world) metricAndSum(name string, labels map[string]string) (value, sum float64) {
+	w.Helper()
 	families, err := metrics.Registry.Gather()
 	w.must(err)
 	for _, family := range families {
@@ -29,11 +36,12 @@ func (w *world) metric(name string, labels map[string]string) float64 {
 				}
 			}
 			if found == len(labels) {
-				return metric.GetCounter().GetValue() + metric.GetGauge().GetValue() + float64(metric.GetHistogram().GetSampleCount())
+				return metric.GetCounter().GetValue() + metric.GetGauge().GetValue() + float64(metric.GetHistogram().GetSampleCount()),
+					metric.GetHistogram().GetSampleSum()
 			}
 		}
 	}
-	return 0
+	return 0, 0
 }
 
 // TestMetrics: what one changed row is counted as.
@@ -48,7 +56,8 @@ func TestMetrics(t *testing.T) {
 	w.quiet(n)
 	kind := map[string]string{"kind": string(status.KindPolicy)}
 	update := map[string]string{"kind": string(status.KindPolicy), "verb": "update"}
-	read, written, lag := w.metric("rows_read_total", kind), w.metric("objects_written_total", update), w.metric("lag_seconds", kind)
+	read, written := w.metric("rows_read_total", kind), w.metric("objects_written_total", update)
+	lag, lagSum := w.metricAndSum("lag_seconds", kind)
 	w.comply(id, "hub1", "a", "unknown")
 	w.converge()
 	w.quiet(n)
@@ -61,6 +70,9 @@ func TestMetrics(t *testing.T) {
 		if c.got != c.want {
 			t.Errorf("%s: %v, not %v", name, c.got, c.want)
 		}
+	}
+	if _, sum := w.metricAndSum("lag_seconds", kind); sum-lagSum > patience.Seconds() {
+		t.Errorf("the lag is %g s", sum-lagSum)
 	}
 	w.exec("INSERT INTO status.leaf_hub_heartbeats VALUES ('hub1', now() - interval '1 hour'), ('hub2', now())")
 	w.eventually("hub1 is stale, hub2 is not", func() error {
