@@ -44,7 +44,7 @@ func newObjects(changed func(object, bool)) *objects {
 func (o *objects) handler() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(obj any) { o.set(obj) },
-		UpdateFunc: func(_, obj any) { o.set(obj) },
+		UpdateFunc: func(before, obj any) { o.replace(before, obj) },
 		DeleteFunc: func(obj any) {
 			if unknown, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 				obj = unknown.Obj
@@ -52,6 +52,17 @@ func (o *objects) handler() cache.ResourceEventHandler {
 			o.unset(obj)
 		},
 	}
+}
+
+// replace is told when a list has another object of a name than the list before
+// had: what happened in between nobody saw.
+func (o *objects) replace(before, obj any) {
+	was, err := meta.Accessor(before)
+	is, isErr := meta.Accessor(obj)
+	if err == nil && isErr == nil && was.GetUID() != is.GetUID() {
+		o.unset(before)
+	}
+	o.set(obj)
 }
 
 func (o *objects) set(obj any) {
