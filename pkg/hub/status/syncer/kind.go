@@ -78,10 +78,8 @@ func (k *kindSyncer) keysOf(o object) []status.Key {
 		keys = append(keys, status.Key{Kind: k.entry.Kind, ID: string(o.UID)})
 	case k.entry.Owner.Empty():
 		keys = append(keys, status.Key{Kind: k.entry.Kind, ID: o.Name})
-	default:
-		for _, owner := range o.Owners {
-			keys = append(keys, status.Key{Kind: k.entry.Kind, ID: string(owner)})
-		}
+	case o.Owner != "":
+		keys = append(keys, status.Key{Kind: k.entry.Kind, ID: string(o.Owner)})
 	}
 	return keys
 }

@@ -78,11 +78,11 @@ func (o *objects) set(obj any) {
 	}
 	o.byUID[next.UID] = next
 	o.byName[types.NamespacedName{Namespace: next.Namespace, Name: next.Name}] = next.UID
-	for _, owner := range next.Owners {
-		if o.byOwner[owner] == nil {
-			o.byOwner[owner] = map[types.UID]bool{}
+	if next.Owner != "" {
+		if o.byOwner[next.Owner] == nil {
+			o.byOwner[next.Owner] = map[types.UID]bool{}
 		}
-		o.byOwner[owner][next.UID] = true
+		o.byOwner[next.Owner][next.UID] = true
 	}
 	own := o.known[next.UID].resourceVersion == next.ResourceVersion
 	o.mu.Unlock()
@@ -116,10 +116,8 @@ func (o *objects) forget(gone object) {
 	if o.byName[name] == gone.UID {
 		delete(o.byName, name)
 	}
-	for _, owner := range gone.Owners {
-		if delete(o.byOwner[owner], gone.UID); len(o.byOwner[owner]) == 0 {
-			delete(o.byOwner, owner)
-		}
+	if delete(o.byOwner[gone.Owner], gone.UID); len(o.byOwner[gone.Owner]) == 0 {
+		delete(o.byOwner, gone.Owner)
 	}
 }
 
@@ -192,8 +190,8 @@ func objectOf(accessor metav1.Object) object {
 			next.Annotations[key] = value
 		}
 	}
-	for _, owner := range accessor.GetOwnerReferences() {
-		next.Owners = append(next.Owners, owner.UID)
+	if owner := metav1.GetControllerOfNoCopy(accessor); owner != nil {
+		next.Owner = owner.UID
 	}
 	return next
 }

@@ -7,6 +7,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+
+	"open-cluster-management.io/helloworld-addon/pkg/hub/status"
 )
 
 // TestDeletedAndCreatedBetweenLists: a watch that breaks sees of an object that was
@@ -34,4 +38,42 @@ func TestDeletedAndCreatedBetweenLists(t *testing.T) {
 	if diff := cmp.Diff([]string{"1", "1", "2"}, told); diff != "" {
 		t.Errorf("came or went (-want +got):\n%s", diff)
 	}
+}
+
+// TestControllerOwns: an object is the Placement's that is its controller, as in
+// what the hub of hubs' own sync made; one that only goes with a Placement is
+// somebody else's.
+func TestControllerOwns(t *testing.T) {
+	var told []status.Key
+	k := newKindSyncer(kindEntry(t, status.KindPlacementDecision), kindSyncer{clock: clock.RealClock{}})
+	owned := func(name string, references ...metav1.OwnerReference) *metav1.PartialObjectMetadata {
+		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(name),
+			ResourceVersion: "1", OwnerReferences: references}}
+	}
+	k.objects.changed = func(o object, _ bool) { told = append(told, k.keysOf(o)...) }
+	k.owners.set(owned("placement"))
+	k.objects.set(owned("ours", metav1.OwnerReference{UID: "other"}, metav1.OwnerReference{UID: "placement", Controller: ptr.To(true)}))
+	k.objects.set(owned("goes-with-it", metav1.OwnerReference{UID: "placement"}, metav1.OwnerReference{UID: "other", Controller: ptr.To(true)}))
+	k.objects.set(owned("without-controller", metav1.OwnerReference{UID: "placement"}))
+	owner, all, found := k.present(status.Key{Kind: status.KindPlacementDecision, ID: "placement"})
+	if !found || len(all) != 1 || all[0].Name != "ours" {
+		t.Errorf("found %v, owned %v", found, all)
+	}
+	if other, _ := k.objects.named("ns", "without-controller"); k.mine(other, owner) {
+		t.Error("an object without a controller is taken for one that the syncer made")
+	}
+	if diff := cmp.Diff([]status.Key{{Kind: status.KindPlacementDecision, ID: "placement"}, {Kind: status.KindPlacementDecision, ID: "other"}}, told); diff != "" {
+		t.Errorf("keys (-want +got):\n%s", diff)
+	}
+}
+
+func kindEntry(t *testing.T, kind status.Kind) status.Entry {
+	t.Helper()
+	for _, entry := range status.Entries() {
+		if entry.Kind == kind {
+			return entry
+		}
+	}
+	t.Fatalf("no entry of %s", kind)
+	return status.Entry{}
 }

@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"open-cluster-management.io/helloworld-addon/pkg/hub/status"
 )
@@ -68,7 +69,7 @@ func TestObjects(t *testing.T) {
 	})
 	object := func(version string, owner types.UID) *metav1.PartialObjectMetadata {
 		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "x", UID: "u", ResourceVersion: version,
-			OwnerReferences: []metav1.OwnerReference{{UID: owner}}}}
+			OwnerReferences: []metav1.OwnerReference{{UID: owner, Controller: ptr.To(true)}}}}
 	}
 	o.set(object("1", "owner"))
 	o.learn("u", "2", "digest")
