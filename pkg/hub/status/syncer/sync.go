@@ -76,7 +76,7 @@ func (k *kindSyncer) sync(ctx context.Context, key status.Key, due bool) error {
 	rows := snapshot.Objects[0]
 	desired, err := k.entry.Aggregate(status.Rows{
 		Namespace: owner.Namespace, Name: owner.Name, UID: key.ID,
-		Compliance: rows.Compliance, Payloads: rows.Payloads, Stale: staleHubs(snapshot.Heartbeats, k.feed.staleAfter),
+		Compliance: rows.Compliance, Payloads: rows.Payloads, Stale: k.feed.staleBy(rows, snapshot.Heartbeats),
 	}, k.turns.budgetOf(key))
 	if err != nil {
 		return &failure{reasonRow, fmt.Errorf("aggregate %s %s/%s, which stays as it is: %w", key.Kind, owner.Namespace, owner.Name, err)}
