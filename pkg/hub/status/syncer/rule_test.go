@@ -1,0 +1,162 @@
+package syncer
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/events"
+	testclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"open-cluster-management.io/helloworld-addon/pkg/hub/status"
+)
+
+// fakeRows is a database with the rows of one object.
+type fakeRows struct {
+	status.Reader
+	rows       status.Object
+	heartbeats status.Heartbeats
+	reads      int
+}
+
+func (r *fakeRows) Read(_ context.Context, keys []status.Key) (status.Snapshot, error) {
+	r.reads++
+	rows := r.rows
+	rows.Key = keys[0]
+	return status.Snapshot{Objects: []status.Object{rows}, Heartbeats: r.heartbeats, Rows: 1}, nil
+}
+
+// fakeHub is an API server with one object; refuse is its answer to a status of so
+// many bytes.
+type fakeHub struct {
+	client.Client
+	object  *unstructured.Unstructured
+	refuse  func(size int) error
+	patches int
+	told    func(*unstructured.Unstructured)
+}
+
+func (h *fakeHub) Get(_ context.Context, _ client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+	into.(*unstructured.Unstructured).Object = h.object.DeepCopy().Object
+	return nil
+}
+
+func (h *fakeHub) SubResource(string) client.SubResourceClient { return fakeStatus{hub: h} }
+
+type fakeStatus struct {
+	client.SubResourceClient
+	hub *fakeHub
+}
+
+func (s fakeStatus) Patch(_ context.Context, answer client.Object, patch client.Patch, _ ...client.SubResourcePatchOption) error {
+	data, err := patch.Data(answer)
+	if err != nil {
+		return err
+	}
+	s.hub.patches++
+	if s.hub.refuse != nil {
+		if err := s.hub.refuse(len(data)); err != nil {
+			return err
+		}
+	}
+	var content map[string]any
+	if err := json.Unmarshal(data, &content); err != nil {
+		return err
+	}
+	s.hub.write(content["status"])
+	answer.SetUID(s.hub.object.GetUID())
+	answer.SetResourceVersion(s.hub.object.GetResourceVersion())
+	return nil
+}
+
+// write has the object have a status; the watch tells of it.
+func (h *fakeHub) write(content any) {
+	h.object = h.object.DeepCopy()
+	h.object.Object["status"] = content
+	h.object.SetResourceVersion(h.object.GetResourceVersion() + "+")
+	h.told(h.object)
+}
+
+// oneRule is a syncer of PlacementRules with one of them.
+type oneRule struct {
+	*kindSyncer
+	t     *testing.T
+	hub   *fakeHub
+	rows  *fakeRows
+	clock *testclock.FakeClock
+	key   status.Key
+}
+
+func newOneRule(t *testing.T) *oneRule {
+	t.Helper()
+	r := &oneRule{t: t, clock: testclock.NewFakeClock(time.Unix(10_000, 0)), key: status.Key{Kind: status.KindPlacementRule, ID: "uid"}}
+	r.rows = &fakeRows{rows: status.Object{Found: true, Namespace: "ns", Name: "rule"}}
+	r.decisions("a")
+	r.hub = &fakeHub{object: &unstructured.Unstructured{Object: map[string]any{}}}
+	feed := newFeed(nil, r.clock, 5*time.Second, time.Hour, time.Minute)
+	r.kindSyncer = newKindSyncer(kindEntry(t, status.KindPlacementRule), kindSyncer{
+		store: r.rows, live: r.hub, writer: r.hub, feed: feed, clock: r.clock, recorder: events.NewFakeRecorder(1000)})
+	t.Cleanup(r.queue.ShutDown)
+	r.hub.told = func(o *unstructured.Unstructured) { r.objects.set(o.DeepCopy()) }
+	r.hub.object.SetGroupVersionKind(r.entry.Object)
+	r.hub.object.SetNamespace("ns")
+	r.hub.object.SetName("rule")
+	r.hub.object.SetUID("uid")
+	r.objects.set(r.hub.object.DeepCopy())
+	r.work()
+	return r
+}
+
+// decisions are the rows' clusters.
+func (r *oneRule) decisions(clusters ...string) {
+	all := make([]string, 0, len(clusters))
+	for _, cluster := range clusters {
+		all = append(all, fmt.Sprintf(`{"clusterName":%q,"clusterNamespace":%q}`, cluster, cluster))
+	}
+	r.rows.rows.Payloads = []status.PayloadRow{{LeafHub: "hub1", Payload: []byte(`{"status":{"decisions":[` + strings.Join(all, ",") + `]}}`)}}
+}
+
+// work does what is in the queue now, and returns how many writes that were.
+func (r *oneRule) work() int {
+	r.t.Helper()
+	before := r.hub.patches
+	for range 1000 {
+		if r.queue.Len() == 0 {
+			return r.hub.patches - before
+		}
+		key, _ := r.queue.Get()
+		r.attend(r.t.Context(), key)
+		r.queue.Done(key)
+	}
+	r.t.Fatal("it does not come to rest")
+	return 0
+}
+
+// passes lets time pass until the queue has something, at most so long.
+func (r *oneRule) passes(most time.Duration) (passed time.Duration) {
+	r.t.Helper()
+	for passed < most && r.queue.Len() == 0 {
+		r.clock.Step(10 * time.Millisecond)
+		passed += 10 * time.Millisecond
+		for deadline := time.Now().Add(time.Millisecond); r.queue.Len() == 0 && time.Now().Before(deadline); {
+			<-time.After(20 * time.Microsecond)
+		}
+	}
+	return passed
+}
+
+// TestSyncDoubts: a sync tells the feed by which heartbeats it read.
+func TestSyncDoubts(t *testing.T) {
+	r := newOneRule(t)
+	r.rows.heartbeats = heartbeatsOf(map[string]time.Duration{"hub1": time.Hour})
+	r.add(r.key, time.Time{})
+	r.work()
+	if !r.feed.hubs.doubted[r.key] {
+		t.Error("the feed does not know that rows were read when their hub was stale")
+	}
+}
