@@ -212,7 +212,7 @@ func TestFeedManyHubs(t *testing.T) {
 }
 
 // TestFeedResets: where the database says at every look that it cannot tell what
-// changed, everything is looked at at once, and then after growing pauses; after a
+// changed, all is looked at, and then again after growing pauses; after a
 // quiet time at once again.
 func TestFeedResets(t *testing.T) {
 	f := newTestFeed(t, &fakeSource{keys: policyKeys(3)})

@@ -23,7 +23,7 @@ type scanState struct {
 	carry       float64
 }
 
-// sweepState says whether everything has to be looked at at once, and when that was
+// sweepState says whether everything has to be looked at without delay, and when that was
 // done.
 type sweepState struct {
 	wanted bool

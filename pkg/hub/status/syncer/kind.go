@@ -87,21 +87,13 @@ func (k *kindSyncer) keysOf(o object) []status.Key {
 // touched says that an object of a key is not as it was known, and whether the
 // rows have to be read for it in any case.
 func (k *kindSyncer) touched(key status.Key, due bool) {
-	if due {
-		k.add(key, time.Time{})
-		return
-	}
-	k.queue.Add(key)
+	k.queue.AddAfter(key, k.turns.touched(key, due, k.clock.Now()))
 }
 
 // add says that the rows of a key have to be read, and since when they have
 // changed; zero: nobody knows that they have.
 func (k *kindSyncer) add(key status.Key, at time.Time) {
-	if wait := k.turns.changed(key, at, k.clock.Now()); wait > 0 {
-		k.queue.AddAfter(key, wait)
-		return
-	}
-	k.queue.Add(key)
+	k.queue.AddAfter(key, k.turns.changed(key, at, k.clock.Now()))
 }
 
 // Start writes until ctx ends.

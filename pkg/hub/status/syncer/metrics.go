@@ -15,7 +15,8 @@ var (
 		Name: "objects_written_total", Help: "Objects that were created, updated or deleted."}, []string{"kind", "verb"})
 	failures = prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Subsystem: subsystem,
 		Name: "errors_total", Help: "Turns that failed, by reason: database, row (it cannot be understood), api, conflict " +
-			"(somebody was faster), foreign (an object of the name is somebody else's), tooLarge."}, []string{"kind", "reason"})
+			"(somebody was faster), foreign (an object of the name is somebody else's), tooLarge; and writes that put right, not for the " +
+			"first time, what somebody else had changed: contested."}, []string{"kind", "reason"})
 	available = prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: namespace, Subsystem: subsystem,
 		Name: "kind_available", Help: "1 if the global hub serves the kind and it is kept true."}, []string{"kind"})
 	staleHub = prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: namespace, Subsystem: subsystem,

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/events"
 	testclock "k8s.io/utils/clock/testing"
@@ -141,8 +142,8 @@ func (r *oneRule) work() int {
 func (r *oneRule) passes(most time.Duration) (passed time.Duration) {
 	r.t.Helper()
 	for passed < most && r.queue.Len() == 0 {
-		r.clock.Step(10 * time.Millisecond)
-		passed += 10 * time.Millisecond
+		r.clock.Step(500 * time.Millisecond)
+		passed += 500 * time.Millisecond
 		for deadline := time.Now().Add(time.Millisecond); r.queue.Len() == 0 && time.Now().Before(deadline); {
 			<-time.After(20 * time.Microsecond)
 		}
@@ -160,3 +161,43 @@ func TestSyncDoubts(t *testing.T) {
 		t.Error("the feed does not know that rows were read when their hub was stale")
 	}
 }
+
+// TestFight: somebody writes another value after each of our writes. It is put right
+// at once, and then less and less often; what the rows say is written at once.
+func TestFight(t *testing.T) {
+	r := newOneRule(t)
+	r.add(r.key, r.clock.Now())
+	r.work()
+	before := testutil.ToFloat64(failures.WithLabelValues(string(r.key.Kind), reasonContested))
+	writes := 0
+	for start := r.clock.Now(); r.clock.Since(start) < 5*time.Minute; {
+		r.hub.write(map[string]any{"decisions": []any{}})
+		r.passes(time.Minute)
+		writes += r.work()
+		if len(r.objects.digest(r.now())) == 0 {
+			t.Fatal("it is not put right")
+		}
+	}
+	// 9 in the first 51 s, then one in 30 s.
+	if writes < 12 || writes > 25 {
+		t.Errorf("%d writes in 5 minutes", writes)
+	}
+	if counted := testutil.ToFloat64(failures.WithLabelValues(string(r.key.Kind), reasonContested)) - before; int(counted) != writes-1 {
+		t.Errorf("%d writes, %v of them contested", writes, counted)
+	}
+	r.hub.write(map[string]any{"decisions": []any{}})
+	r.decisions("a", "b")
+	r.add(r.key, r.clock.Now())
+	if passed := r.passes(time.Minute); passed > 0 || r.work() != 1 {
+		t.Errorf("what the rows say waits %s", passed)
+	}
+	r.clock.Step(time.Hour)
+	r.passes(10 * time.Millisecond)
+	r.work()
+	r.hub.write(map[string]any{"decisions": []any{}})
+	if passed := r.passes(time.Minute); passed > 0 || r.work() != 1 {
+		t.Errorf("after a quiet time a change by hand stays %s", passed)
+	}
+}
+
+func (r *oneRule) now() object { return objectOf(r.hub.object) }

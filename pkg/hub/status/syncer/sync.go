@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"open-cluster-management.io/helloworld-addon/pkg/hub/status"
@@ -22,7 +23,9 @@ const (
 	reasonConflict = "conflict"
 	reasonForeign  = "foreign"
 	reasonTooLarge = "tooLarge"
-	reasonAPI      = "api"
+	// reasonContested is of what was written well, and will not stay.
+	reasonContested = "contested"
+	reasonAPI       = "api"
 )
 
 // failure is an error with the reason by which it is counted.
@@ -82,12 +85,29 @@ func (k *kindSyncer) sync(ctx context.Context, key status.Key, due bool) error {
 		return &failure{reasonRow, fmt.Errorf("aggregate %s %s/%s, which stays as it is: %w", key.Kind, owner.Namespace, owner.Name, err)}
 	}
 	k.compared(present, desired)
-	err = k.execute(ctx, owner, plan(k.entry, present, desired))
+	actions := plan(k.entry, present, desired)
+	err = k.execute(ctx, owner, actions)
 	if err != nil && tooLarge(err) {
 		k.turns.shrink(key)
 		return &failure{reasonTooLarge, err}
 	}
+	if err == nil && len(actions) > 0 {
+		k.wrote(ctx, key, owner)
+	}
 	return err
+}
+
+// wrote looks whether somebody else changes the objects of a key again and again:
+// then that waits longer and longer until it is put right, and is said once.
+func (k *kindSyncer) wrote(ctx context.Context, key status.Key, owner object) {
+	others, begins := k.turns.wrote(key, k.clock.Now())
+	if others {
+		failures.WithLabelValues(string(key.Kind), reasonContested).Inc()
+	}
+	if begins {
+		klog.FromContext(ctx).Info("Somebody else changes what is written again and again; it is put right less and less often, and at once when the rows change",
+			"id", key.ID, "namespace", owner.Namespace, "name", owner.Name)
+	}
 }
 
 // observe reads the content of the objects whose fields are not known.
