@@ -36,6 +36,8 @@ type feed struct {
 	period     time.Duration
 	staleAfter time.Duration
 	add        func(key status.Key, since time.Time)
+	// round is called when everything that the database has was looked at once.
+	round func()
 	// ready is closed when the database has answered for the first time.
 	ready chan struct{}
 	poke  chan struct{}
@@ -49,7 +51,7 @@ type feed struct {
 }
 
 func newFeed(store source, clock clock.WithTicker, interval, period, staleAfter time.Duration) *feed {
-	return &feed{store: store, clock: clock, interval: interval, period: period, staleAfter: staleAfter,
+	return &feed{store: store, clock: clock, interval: interval, period: period, staleAfter: staleAfter, round: func() {},
 		ready: make(chan struct{}), poke: make(chan struct{}, 1), hubs: hubs{doubted: map[status.Key]bool{}}}
 }
 

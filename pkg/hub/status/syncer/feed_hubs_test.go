@@ -250,3 +250,20 @@ func TestFeedResets(t *testing.T) {
 		}
 	}
 }
+
+// TestFeedRounds: a round ends when everything was looked at once, at once or spread.
+func TestFeedRounds(t *testing.T) {
+	f := newTestFeed(t, &fakeSource{keys: policyKeys(100)})
+	rounds := 0
+	f.round = func() { rounds++ }
+	for range 720 + 720/2 { // an hour and a half of 5 s
+		f.works(true)
+	}
+	if rounds != 1 {
+		t.Errorf("%d rounds in an hour and a half", rounds)
+	}
+	f.source.next.Reset = true
+	if f.works(false); rounds != 2 {
+		t.Errorf("%d rounds after a reset", rounds)
+	}
+}

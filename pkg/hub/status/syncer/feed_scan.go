@@ -84,6 +84,7 @@ func (f *feed) page(ctx context.Context, limit int) ([]status.Key, error) {
 	f.scan.seen += len(keys)
 	if len(keys) < limit {
 		f.scan.total, f.scan.seen, f.scan.after = max(f.scan.seen, 1), 0, status.Key{}
+		f.round()
 	} else {
 		f.scan.after = keys[len(keys)-1]
 	}

@@ -96,6 +96,9 @@ func (k *kindSyncer) add(key status.Key, at time.Time) {
 	k.queue.AddAfter(key, k.turns.changed(key, at, k.clock.Now()))
 }
 
+// round is called when everything that the database has was looked at once.
+func (k *kindSyncer) round() { k.turns.newRound() }
+
 // Start writes until ctx ends.
 func (k *kindSyncer) Start(ctx context.Context) error {
 	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithValues("kind", k.entry.Kind))

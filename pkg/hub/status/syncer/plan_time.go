@@ -49,10 +49,3 @@ func scanShare(total int, elapsed, period time.Duration, carry float64) (int, fl
 	share := int(exact)
 	return share, exact - float64(share)
 }
-
-// smallestBudget is where a status is no longer made smaller.
-const smallestBudget = 1 << 10
-
-// nextBudget is the budget after the API server said that an object is too
-// large: its spec has more of the room than was thought.
-func nextBudget(budget int) int { return max(budget/2, smallestBudget) }

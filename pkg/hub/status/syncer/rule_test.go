@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/events"
 	testclock "k8s.io/utils/clock/testing"
@@ -201,3 +202,73 @@ func TestFight(t *testing.T) {
 }
 
 func (r *oneRule) now() object { return objectOf(r.hub.object) }
+
+// TestRoomAgain: a status that did not fit is written in full again when there is
+// room, once everything was looked at; until then it is not tried in full, and an
+// event says once that it is short.
+func TestRoomAgain(t *testing.T) {
+	r := newOneRule(t)
+	recorder := events.NewFakeRecorder(1000)
+	r.recorder = recorder
+	clusters := make([]string, 0, 4000)
+	for i := range 4000 {
+		clusters = append(clusters, fmt.Sprintf("a-cluster-with-quite-a-long-name-%06d", i))
+	}
+	r.decisions(clusters...)
+	r.hub.refuse = func(size int) error {
+		if size > 200<<10 {
+			return apierrors.NewRequestEntityTooLargeError("limit is 204800")
+		}
+		return nil
+	}
+	listed := func() int {
+		list, _, err := unstructured.NestedSlice(r.hub.object.Object, "status", "decisions")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(list)
+	}
+	settle := func() (writes int) {
+		for range 8 {
+			r.add(r.key, time.Time{})
+			writes += r.work()
+			r.passes(2 * time.Second)
+			writes += r.work()
+		}
+		return writes
+	}
+	settle()
+	short := listed()
+	if short == 0 || short == 4000 {
+		t.Fatalf("%d clusters are listed where 4000 do not fit", short)
+	}
+	if writes := settle(); writes != 0 {
+		t.Errorf("%d writes of what does not fit", writes)
+	}
+	r.round()
+	if settle() == 0 || listed() != short {
+		t.Errorf("in the next round it is not tried, or %d are listed", listed())
+	}
+	if said := len(recorder.Events); said != 1 {
+		t.Errorf("%d events", said)
+	}
+	r.hub.refuse = nil
+	settle()
+	if listed() != short {
+		t.Error("it was tried in full within the round")
+	}
+	r.round()
+	if settle(); listed() != 4000 {
+		t.Errorf("when there is room %d are listed", listed())
+	}
+}
+
+// TestForgotten: nothing is kept of an object that went.
+func TestForgotten(t *testing.T) {
+	r := newOneRule(t)
+	r.turns.shrink(r.key)
+	r.objects.unset(r.hub.object)
+	if r.work(); len(r.turns.budget) != 0 {
+		t.Error("the budget of an object that went is kept")
+	}
+}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -57,6 +56,7 @@ func reasonOf(err error) string {
 func (k *kindSyncer) sync(ctx context.Context, key status.Key, due bool) error {
 	owner, all, found := k.present(key)
 	if !found {
+		k.turns.forget(key)
 		return nil
 	}
 	if !due && k.allKnown(all) {
@@ -91,10 +91,14 @@ func (k *kindSyncer) sync(ctx context.Context, key status.Key, due bool) error {
 		k.turns.shrink(key)
 		return &failure{reasonTooLarge, err}
 	}
-	if err == nil && len(actions) > 0 {
+	if err != nil {
+		return err
+	}
+	if len(actions) > 0 {
 		k.wrote(ctx, key, owner)
 	}
-	return err
+	k.note(present, desired)
+	return nil
 }
 
 // wrote looks whether somebody else changes the objects of a key again and again:
@@ -146,18 +150,23 @@ func (k *kindSyncer) allKnown(all []object) bool {
 	return len(all) > 0
 }
 
-// compared remembers what the objects' fields are, and makes an event of what
-// they have no field to say.
+// compared remembers what the objects' fields are.
 func (k *kindSyncer) compared(all []present, desired []status.Desired) {
 	for _, p := range all {
 		for _, d := range desired {
-			if d.Name != p.Name {
-				continue
-			}
-			if p.Digest == "" {
+			if d.Name == p.Name && p.Digest == "" {
 				k.objects.learn(p.UID, p.ResourceVersion, p.digest(d.Fields))
 			}
-			if k.objects.noted(p.UID, d.Note) && d.Note != "" {
+		}
+	}
+}
+
+// note makes an event of what the objects have no field to say, once they say the
+// rest.
+func (k *kindSyncer) note(all []present, desired []status.Desired) {
+	for _, p := range all {
+		for _, d := range desired {
+			if d.Name == p.Name && k.objects.noted(p.UID, d.Note) && d.Note != "" {
 				k.recorder.Eventf(k.reference(p.object), nil, corev1.EventTypeWarning, "StatusIncomplete", "SyncStatus", "%s", d.Note)
 			}
 		}
@@ -170,12 +179,4 @@ func (k *kindSyncer) reference(o object) *metav1.PartialObjectMetadata {
 		Namespace: o.Namespace, Name: o.Name, UID: o.UID, ResourceVersion: o.ResourceVersion}}
 	target.SetGroupVersionKind(k.entry.Object)
 	return target
-}
-
-// tooLarge says that an object with this status does not fit. The API server
-// has a status for a request that is too large for itself; what etcd refuses is
-// a message.
-func tooLarge(err error) bool {
-	return apierrors.IsRequestEntityTooLargeError(err) || strings.Contains(err.Error(), "request is too large") ||
-		strings.Contains(err.Error(), "exceeds limit")
 }

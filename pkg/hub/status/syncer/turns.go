@@ -128,6 +128,22 @@ func (t *turns) end(key status.Key, now time.Time, took time.Duration, since tim
 	}
 }
 
+// forget drops what is known of a key that has no object.
+func (t *turns) forget(key status.Key) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.notBefore, key)
+	delete(t.budget, key)
+	delete(t.contested, key)
+}
+
+// newRound has every status be tried again in full: what was in its way may be gone.
+func (t *turns) newRound() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	clear(t.budget)
+}
+
 // budgetOf is how large a key's status may be.
 func (t *turns) budgetOf(key status.Key) int {
 	t.mu.Lock()

@@ -157,3 +157,27 @@ func TestContestedByRows(t *testing.T) {
 		turns.end(key, now, 0, time.Time{}, errors.New("conflict"))
 	}
 }
+
+// TestTurnsForget: nothing is kept of a key whose object went, but what it is due for.
+func TestTurnsForget(t *testing.T) {
+	key, other := status.Key{Kind: status.KindPolicy, ID: "id"}, status.Key{Kind: status.KindPolicy, ID: "other"}
+	turns, now := newTurns(), time.Unix(1000, 0)
+	for _, k := range []status.Key{key, other} {
+		turns.touched(k, true, now)
+		turns.begin(k)
+		turns.shrink(k)
+		turns.wrote(k, now)
+		turns.end(k, now, time.Minute, time.Time{}, nil)
+	}
+	turns.forget(key)
+	if len(turns.budget) != 1 || len(turns.notBefore) != 1 || len(turns.contested) != 1 || len(turns.due)+len(turns.since)+len(turns.asked)+len(turns.atWork) != 0 {
+		t.Errorf("%d budgets, %d times, %d contests are left of one key", len(turns.budget), len(turns.notBefore), len(turns.contested))
+	}
+	if turns.budgetOf(other) == status.Budget {
+		t.Error("the other key's budget is forgotten")
+	}
+	turns.newRound()
+	if turns.budgetOf(other) != status.Budget {
+		t.Error("a new round does not try the whole status")
+	}
+}
