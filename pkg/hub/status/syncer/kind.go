@@ -96,8 +96,20 @@ func (k *kindSyncer) add(key status.Key, at time.Time) {
 	k.queue.AddAfter(key, k.turns.changed(key, at, k.clock.Now()))
 }
 
-// round is called when everything that the database has was looked at once.
-func (k *kindSyncer) round() { k.turns.newRound() }
+// round is called when everything that the database has was looked at once. What
+// the database no longer knows of is looked at now: an object without an owner, of
+// which nothing is left but the object.
+func (k *kindSyncer) round() {
+	k.turns.newRound()
+	if !k.entry.Creates || !k.entry.Owner.Empty() {
+		return
+	}
+	for _, o := range k.objects.all() {
+		for _, key := range k.keysOf(o) {
+			k.add(key, time.Time{})
+		}
+	}
+}
 
 // Start writes until ctx ends.
 func (k *kindSyncer) Start(ctx context.Context) error {

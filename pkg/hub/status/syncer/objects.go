@@ -137,6 +137,13 @@ func (o *objects) named(namespace, name string) (object, bool) {
 	return found, ok
 }
 
+// all returns every object, in no order.
+func (o *objects) all() []object {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Collect(maps.Values(o.byUID))
+}
+
 // owned returns the objects of an owner, sorted by name.
 func (o *objects) owned(owner types.UID) []object {
 	o.mu.Lock()

@@ -77,3 +77,35 @@ func kindEntry(t *testing.T, kind status.Kind) status.Entry {
 	t.Fatalf("no entry of %s", kind)
 	return status.Entry{}
 }
+
+// TestRoundLooksAtOrphans: an object without an owner is looked at in every round,
+// also when nothing in the database leads to it, as after a TRUNCATE; the others are
+// the scan's matter.
+func TestRoundLooksAtOrphans(t *testing.T) {
+	for _, entry := range status.Entries() {
+		k := newKindSyncer(entry, kindSyncer{clock: clock.RealClock{}})
+		defer k.queue.ShutDown()
+		k.objects.set(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "helloworld", UID: "u", ResourceVersion: "1"}})
+		for k.queue.Len() > 0 {
+			key, _ := k.queue.Get()
+			k.turns.begin(key)
+			k.queue.Done(key)
+		}
+		k.round()
+		var keys []status.Key
+		for k.queue.Len() > 0 {
+			key, _ := k.queue.Get()
+			if _, due := k.turns.begin(key); due {
+				keys = append(keys, key)
+			}
+			k.queue.Done(key)
+		}
+		var want []status.Key
+		if entry.Kind == status.KindAddOnSummary {
+			want = []status.Key{{Kind: status.KindAddOnSummary, ID: "helloworld"}}
+		}
+		if diff := cmp.Diff(want, keys); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", entry.Kind, diff)
+		}
+	}
+}
