@@ -198,6 +198,7 @@ func (k *kindSyncer) attend(ctx context.Context, key status.Key) {
 	err := k.sync(ctx, key, due)
 	now := k.clock.Now()
 	k.turns.end(key, now, now.Sub(start), changed, err)
+	shortened.WithLabelValues(kind).Set(float64(k.turns.short()))
 	if err == nil {
 		k.queue.Forget(key)
 		if !changed.IsZero() {

@@ -19,6 +19,8 @@ var (
 			"first time, what somebody else had changed: contested."}, []string{"kind", "reason"})
 	available = prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: namespace, Subsystem: subsystem,
 		Name: "kind_available", Help: "1 if the global hub serves the kind and it is kept true."}, []string{"kind"})
+	shortened = prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: namespace, Subsystem: subsystem,
+		Name: "objects_shortened", Help: "Objects with a list that was shortened, because it would not fit."}, []string{"kind"})
 	staleHub = prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: namespace, Subsystem: subsystem,
 		Name: "leaf_hub_stale", Help: "1 if the leaf hub's last heartbeat is old."}, []string{"leaf_hub"})
 )
@@ -27,4 +29,4 @@ var (
 const feedKind = "all"
 
 // collectors are all of them.
-var collectors = []prometheus.Collector{lag, rowsRead, written, failures, available, staleHub}
+var collectors = []prometheus.Collector{lag, rowsRead, written, failures, available, shortened, staleHub}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -245,6 +246,7 @@ func TestRoomAgain(t *testing.T) {
 	if writes := settle(); writes != 0 {
 		t.Errorf("%d writes of what does not fit", writes)
 	}
+	r.shows(1)
 	r.round()
 	if settle() == 0 || listed() != short {
 		t.Errorf("in the next round it is not tried, or %d are listed", listed())
@@ -261,14 +263,30 @@ func TestRoomAgain(t *testing.T) {
 	if settle(); listed() != 4000 {
 		t.Errorf("when there is room %d are listed", listed())
 	}
+	r.shows(0)
+}
+
+// shows checks the metric of lists that were shortened.
+func (r *oneRule) shows(want float64) {
+	r.t.Helper()
+	if got := testutil.ToFloat64(shortened.WithLabelValues(string(r.key.Kind))); got != want {
+		r.t.Errorf("the metric says that %v objects have a shortened list, not %v", got, want)
+	}
 }
 
 // TestForgotten: nothing is kept of an object that went.
 func TestForgotten(t *testing.T) {
 	r := newOneRule(t)
-	r.turns.shrink(r.key)
+	for range 20 {
+		r.turns.shrink(r.key)
+	}
+	r.decisions(slices.Repeat([]string{"a-cluster"}, 100)...)
+	r.add(r.key, time.Time{})
+	r.work()
+	r.shows(1)
 	r.objects.unset(r.hub.object)
 	if r.work(); len(r.turns.budget) != 0 {
 		t.Error("the budget of an object that went is kept")
 	}
+	r.shows(0)
 }

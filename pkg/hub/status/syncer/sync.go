@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -98,6 +99,7 @@ func (k *kindSyncer) sync(ctx context.Context, key status.Key, due bool) error {
 		k.wrote(ctx, key, owner)
 	}
 	k.note(present, desired)
+	k.turns.listed(key, !slices.ContainsFunc(desired, func(d status.Desired) bool { return d.Summarised != "" }))
 	return nil
 }
 

@@ -20,6 +20,8 @@ type turns struct {
 	// turn is at work on for it. Other turns are for what somebody did to objects.
 	asked, atWork map[status.Key]bool
 	contested     map[status.Key]strain
+	// shortened are the keys with an object whose list is not whole.
+	shortened map[status.Key]bool
 }
 
 func newTurns() *turns {
@@ -31,6 +33,7 @@ func newTurns() *turns {
 		asked:     map[status.Key]bool{},
 		atWork:    map[status.Key]bool{},
 		contested: map[status.Key]strain{},
+		shortened: map[status.Key]bool{},
 	}
 }
 
@@ -135,6 +138,25 @@ func (t *turns) forget(key status.Key) {
 	delete(t.notBefore, key)
 	delete(t.budget, key)
 	delete(t.contested, key)
+	delete(t.shortened, key)
+}
+
+// listed notes whether the lists of a key's objects are whole.
+func (t *turns) listed(key status.Key, whole bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if whole {
+		delete(t.shortened, key)
+	} else {
+		t.shortened[key] = true
+	}
+}
+
+// short returns of how many keys a list is shortened.
+func (t *turns) short() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.shortened)
 }
 
 // newRound has every status be tried again in full: what was in its way may be gone.
