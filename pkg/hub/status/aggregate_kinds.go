@@ -9,11 +9,9 @@ type Entry struct {
 	// Object is the kind that is written, Resource its plural.
 	Object   schema.GroupVersionKind
 	Resource string
-	// Owner is the kind of the object that owns the written ones; empty: the
-	// written object has the row's uid itself, and is never created.
+	// Owner is the kind of the object that owns the written ones, as their
+	// controller; empty: they have none.
 	Owner schema.GroupVersionKind
-	// OwnerLabel is the label that all objects of one owner have with one value.
-	OwnerLabel string
 	// Creates says that the syncer creates the objects, and deletes those that
 	// are no longer wanted.
 	Creates bool
@@ -41,11 +39,11 @@ func Entries() []Entry {
 		{Kind: KindPlacementRule, Object: placementRuleGVK, Resource: "placementrules", Subresource: true, Aggregate: aggregatePlacementRule},
 		{Kind: KindPlacement, Object: placementGVK, Resource: "placements", Subresource: true, Aggregate: aggregatePlacement},
 		{Kind: KindPlacementDecision, Object: placementDecisionGVK, Resource: "placementdecisions", Owner: placementGVK,
-			OwnerLabel: "cluster.open-cluster-management.io/placement", Creates: true, Subresource: true, Aggregate: aggregatePlacementDecision},
+			Creates: true, Subresource: true, Aggregate: aggregatePlacementDecision},
 		{Kind: KindSubscriptionStatus, Object: subscriptionStatusGVK, Resource: "subscriptionstatuses", Owner: subscriptionGVK,
-			OwnerLabel: LabelHostingSubscription, Creates: true, Aggregate: aggregateSubscriptionStatus},
+			Creates: true, Aggregate: aggregateSubscriptionStatus},
 		{Kind: KindSubscriptionReport, Object: subscriptionReportGVK, Resource: "subscriptionreports", Owner: subscriptionGVK,
-			OwnerLabel: LabelHostingSubscription, Creates: true, Aggregate: aggregateSubscriptionReport},
+			Creates: true, Aggregate: aggregateSubscriptionReport},
 		{Kind: KindAddOnSummary, Object: addOnSummaryGVK, Resource: "addonsummaries", Creates: true, Subresource: true, Aggregate: aggregateAddOn},
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -81,7 +80,7 @@ func (k *kindSyncer) create(ctx context.Context, owner object, desired status.De
 // mine says whether an object is one that the syncer has made for an owner, here
 // or in another process.
 func (k *kindSyncer) mine(o, owner object) bool {
-	return k.entry.Owner.Empty() || slices.Contains(o.Owners, owner.UID)
+	return k.entry.Owner.Empty() || o.Owner == owner.UID
 }
 
 func (k *kindSyncer) update(ctx context.Context, a action) error {

@@ -2,6 +2,7 @@ package syncer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -13,13 +14,9 @@ import (
 	"open-cluster-management.io/helloworld-addon/pkg/hub/status/internal/program"
 )
 
-const (
-	// leastGap is the least time between two looks at what changed, so that a
-	// flood of notifications is no flood of queries.
-	leastGap = 50 * time.Millisecond
-	// scanPage is how many keys one query of a scan returns.
-	scanPage = 1000
-)
+// leastGap is the least time between two looks at what changed, so that a flood of
+// notifications is no flood of queries.
+const leastGap = 50 * time.Millisecond
 
 // source is what the feed asks.
 type source interface {
@@ -39,30 +36,23 @@ type feed struct {
 	period     time.Duration
 	staleAfter time.Duration
 	add        func(key status.Key, since time.Time)
+	// round is called when everything that the database has was looked at once.
+	round func()
 	// ready is closed when the database has answered for the first time.
 	ready chan struct{}
 	poke  chan struct{}
 
-	// hubs are the stale leaf hubs, with their last heartbeat, of the last look.
-	hubs  map[string]time.Time
-	begun bool
-
+	hubs hubs
 	// last is when the heartbeats were asked for; zero: they are due.
 	last   time.Time
 	cursor status.Cursor
 	scan   scanState
-}
-
-// scanState is where the spread scan is.
-type scanState struct {
-	after       status.Key
-	total, seen int
-	carry       float64
+	sweep  sweepState
 }
 
 func newFeed(store source, clock clock.WithTicker, interval, period, staleAfter time.Duration) *feed {
-	return &feed{store: store, clock: clock, interval: interval, period: period, staleAfter: staleAfter,
-		ready: make(chan struct{}), poke: make(chan struct{}, 1)}
+	return &feed{store: store, clock: clock, interval: interval, period: period, staleAfter: staleAfter, round: func() {},
+		ready: make(chan struct{}), poke: make(chan struct{}, 1), hubs: hubs{doubted: map[status.Key]bool{}}}
 }
 
 // Start feeds until ctx ends. It is a Runnable.
@@ -91,7 +81,19 @@ func (f *feed) turn(ctx context.Context) (next time.Time, err error) {
 	if onTime {
 		f.last = now
 	}
-	return f.last.Add(f.interval), nil
+	return f.next(), nil
+}
+
+// next is when to look again, if nothing is heard.
+func (f *feed) next() time.Time {
+	next := f.last.Add(f.interval)
+	if len(f.hubs.moved) > 0 {
+		next = earlier(next, f.hubs.strain.until())
+	}
+	if f.sweep.wanted {
+		next = earlier(next, f.sweep.strain.until())
+	}
+	return next
 }
 
 func (f *feed) report(ctx context.Context, err error, again bool) {
@@ -104,120 +106,43 @@ func (f *feed) report(ctx context.Context, err error, again bool) {
 }
 
 // look asks what changed, and on time also for the heartbeats and the next part
-// of the scan.
+// of the scan. What changed is asked for whatever becomes of the rest.
 func (f *feed) look(ctx context.Context, onTime bool, elapsed time.Duration) error {
+	var beat error
 	if onTime {
-		if err := f.beat(ctx); err != nil {
-			return err
-		}
+		beat = f.beat(ctx)
 	}
+	swept, err := f.changes(ctx)
+	if err := errors.Join(beat, err); err != nil {
+		return err
+	}
+	ofHubs := f.lookAtHubs(ctx)
+	if onTime && !swept {
+		return errors.Join(ofHubs, f.scanSome(ctx, elapsed))
+	}
+	return ofHubs
+}
+
+// changes asks what changed, and says whether everything was looked at.
+func (f *feed) changes(ctx context.Context) (swept bool, err error) {
 	ask, cancel := context.WithTimeout(ctx, requestTimeout)
 	changes, err := f.store.Changes(ask, f.cursor)
 	cancel()
 	if err != nil {
-		return fmt.Errorf("ask what changed: %w", err)
+		return false, fmt.Errorf("ask what changed: %w", err)
 	}
 	now := f.clock.Now()
 	for _, change := range changes.Changed {
 		f.add(change.Key, now.Add(-change.Age))
 	}
 	if changes.Reset {
-		if err := f.scanAll(ctx); err != nil {
-			return err
-		}
+		f.sweep.wanted = true
+	}
+	if swept, err = f.sweepIfDue(ctx); err != nil {
+		return false, err
 	}
 	f.cursor = changes.Next
-	if onTime && !changes.Reset {
-		return f.scanSome(ctx, elapsed)
-	}
-	return nil
-}
-
-// beat asks for the heartbeats, and has the keys of a leaf hub looked at that
-// became stale or came back.
-func (f *feed) beat(ctx context.Context) error {
-	ask, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	heartbeats, err := f.store.Heartbeats(ask)
-	if err != nil {
-		return fmt.Errorf("ask for the heartbeats: %w", err)
-	}
-	next := staleHubs(heartbeats, f.staleAfter)
-	changed := changedHubs(f.hubs, next)
-	for hub := range heartbeats.Last {
-		value := 0.0
-		if _, stale := next[hub]; stale {
-			value = 1
-		}
-		staleHub.WithLabelValues(hub).Set(value)
-	}
-	if !f.begun {
-		f.hubs, f.begun = next, true
-		close(f.ready)
-		return nil // Every key is looked at after this anyway.
-	}
-	var keys []status.Key
-	for _, hub := range changed {
-		_, stale := next[hub]
-		klog.FromContext(ctx).Info("Leaf hub changed", "leafHub", hub, "stale", stale)
-		ofHub, err := f.store.KeysOfHub(ask, hub)
-		if err != nil {
-			return fmt.Errorf("ask what leaf hub %s reports: %w", hub, err)
-		}
-		keys = append(keys, ofHub...)
-	}
-	// Only now: if a question failed, the hubs still count as changed.
-	f.hubs = next
-	for _, key := range keys {
-		f.add(key, time.Time{})
-	}
-	return nil
-}
-
-func (f *feed) scanAll(ctx context.Context) error {
-	f.scan = scanState{}
-	for {
-		keys, err := f.page(ctx, scanPage)
-		if err != nil {
-			return err
-		}
-		if len(keys) < scanPage {
-			return nil
-		}
-	}
-}
-
-func (f *feed) scanSome(ctx context.Context, elapsed time.Duration) error {
-	share, carry := scanShare(f.scan.total, elapsed, f.period, f.scan.carry)
-	f.scan.carry = carry
-	for share > 0 {
-		limit := min(share, scanPage)
-		if _, err := f.page(ctx, limit); err != nil {
-			return err
-		}
-		share -= limit
-	}
-	return nil
-}
-
-// page has the next keys of the scan looked at; after the last it begins anew.
-func (f *feed) page(ctx context.Context, limit int) ([]status.Key, error) {
-	ask, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	keys, err := f.store.Scan(ask, f.scan.after, limit)
-	if err != nil {
-		return nil, fmt.Errorf("scan the keys: %w", err)
-	}
-	for _, key := range keys {
-		f.add(key, time.Time{})
-	}
-	f.scan.seen += len(keys)
-	if len(keys) < limit {
-		f.scan.total, f.scan.seen, f.scan.after = max(f.scan.seen, 1), 0, status.Key{}
-	} else {
-		f.scan.after = keys[len(keys)-1]
-	}
-	return keys, nil
+	return swept, nil
 }
 
 // listen has the database tell when something changed, again and again.

@@ -44,6 +44,9 @@ func (f *testFeed) works(onTime bool) map[status.Key]time.Time {
 
 func (f *testFeed) tries(onTime bool) (map[status.Key]time.Time, error) {
 	f.added = map[status.Key]time.Time{}
+	if onTime {
+		f.clock.Step(5 * time.Second)
+	}
 	err := f.look(f.t.Context(), onTime, 5*time.Second)
 	return f.added, err
 }
@@ -88,7 +91,7 @@ func TestFeedChanges(t *testing.T) {
 }
 
 // TestFeedFails: after a question without an answer the next look begins where
-// this one did.
+// this one did, if it could not be told what changed.
 func TestFeedFails(t *testing.T) {
 	for _, c := range []struct {
 		name, question string
@@ -102,15 +105,21 @@ func TestFeedFails(t *testing.T) {
 			f := newTestFeed(t, &fakeSource{keys: policyKeys(3)})
 			f.source.next = status.Changes{Next: "3", Reset: c.reset, Changed: []status.Change{{Key: policyKey("a")}}}
 			f.source.fails = map[string]bool{c.question: true}
-			if _, err := f.tries(true); err == nil {
+			first, err := f.tries(true)
+			if err == nil {
 				t.Fatal("no error")
 			}
 			f.source.fails = nil
-			if _, found := f.works(true)[policyKey("a")]; !found {
-				t.Error("the change is lost")
+			_, found := first[policyKey("a")]
+			last := f.cursor
+			if f.works(true); f.source.since[len(f.source.since)-1] != last {
+				t.Errorf("asked since %q, not %q", f.source.since[len(f.source.since)-1], last)
 			}
-			if last := f.source.since[len(f.source.since)-1]; last != "1" {
-				t.Errorf("asked since %q", last)
+			if _, later := f.added[policyKey("a")]; last == "3" && !found || last == "1" && !later {
+				t.Errorf("the change is lost: looked at before %v, then %v, since %q", found, later, last)
+			}
+			if want := map[bool]status.Cursor{true: "3", false: "1"}[c.question == "heartbeats"]; last != want {
+				t.Errorf("goes on at %q, not %q", last, want)
 			}
 		})
 	}

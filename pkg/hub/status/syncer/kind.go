@@ -78,10 +78,8 @@ func (k *kindSyncer) keysOf(o object) []status.Key {
 		keys = append(keys, status.Key{Kind: k.entry.Kind, ID: string(o.UID)})
 	case k.entry.Owner.Empty():
 		keys = append(keys, status.Key{Kind: k.entry.Kind, ID: o.Name})
-	default:
-		for _, owner := range o.Owners {
-			keys = append(keys, status.Key{Kind: k.entry.Kind, ID: string(owner)})
-		}
+	case o.Owner != "":
+		keys = append(keys, status.Key{Kind: k.entry.Kind, ID: string(o.Owner)})
 	}
 	return keys
 }
@@ -89,21 +87,28 @@ func (k *kindSyncer) keysOf(o object) []status.Key {
 // touched says that an object of a key is not as it was known, and whether the
 // rows have to be read for it in any case.
 func (k *kindSyncer) touched(key status.Key, due bool) {
-	if due {
-		k.add(key, time.Time{})
-		return
-	}
-	k.queue.Add(key)
+	k.queue.AddAfter(key, k.turns.touched(key, due, k.clock.Now()))
 }
 
 // add says that the rows of a key have to be read, and since when they have
 // changed; zero: nobody knows that they have.
 func (k *kindSyncer) add(key status.Key, at time.Time) {
-	if wait := k.turns.changed(key, at, k.clock.Now()); wait > 0 {
-		k.queue.AddAfter(key, wait)
+	k.queue.AddAfter(key, k.turns.changed(key, at, k.clock.Now()))
+}
+
+// round is called when everything that the database has was looked at once. What
+// the database no longer knows of is looked at now: an object without an owner, of
+// which nothing is left but the object.
+func (k *kindSyncer) round() {
+	k.turns.newRound()
+	if !k.entry.Creates || !k.entry.Owner.Empty() {
 		return
 	}
-	k.queue.Add(key)
+	for _, o := range k.objects.all() {
+		for _, key := range k.keysOf(o) {
+			k.add(key, time.Time{})
+		}
+	}
 }
 
 // Start writes until ctx ends.
@@ -193,6 +198,7 @@ func (k *kindSyncer) attend(ctx context.Context, key status.Key) {
 	err := k.sync(ctx, key, due)
 	now := k.clock.Now()
 	k.turns.end(key, now, now.Sub(start), changed, err)
+	shortened.WithLabelValues(kind).Set(float64(k.turns.short()))
 	if err == nil {
 		k.queue.Forget(key)
 		if !changed.IsZero() {

@@ -44,7 +44,7 @@ func newObjects(changed func(object, bool)) *objects {
 func (o *objects) handler() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(obj any) { o.set(obj) },
-		UpdateFunc: func(_, obj any) { o.set(obj) },
+		UpdateFunc: func(before, obj any) { o.replace(before, obj) },
 		DeleteFunc: func(obj any) {
 			if unknown, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 				obj = unknown.Obj
@@ -52,6 +52,17 @@ func (o *objects) handler() cache.ResourceEventHandler {
 			o.unset(obj)
 		},
 	}
+}
+
+// replace is told when a list has another object of a name than the list before
+// had: what happened in between nobody saw.
+func (o *objects) replace(before, obj any) {
+	was, err := meta.Accessor(before)
+	is, isErr := meta.Accessor(obj)
+	if err == nil && isErr == nil && was.GetUID() != is.GetUID() {
+		o.unset(before)
+	}
+	o.set(obj)
 }
 
 func (o *objects) set(obj any) {
@@ -67,11 +78,11 @@ func (o *objects) set(obj any) {
 	}
 	o.byUID[next.UID] = next
 	o.byName[types.NamespacedName{Namespace: next.Namespace, Name: next.Name}] = next.UID
-	for _, owner := range next.Owners {
-		if o.byOwner[owner] == nil {
-			o.byOwner[owner] = map[types.UID]bool{}
+	if next.Owner != "" {
+		if o.byOwner[next.Owner] == nil {
+			o.byOwner[next.Owner] = map[types.UID]bool{}
 		}
-		o.byOwner[owner][next.UID] = true
+		o.byOwner[next.Owner][next.UID] = true
 	}
 	own := o.known[next.UID].resourceVersion == next.ResourceVersion
 	o.mu.Unlock()
@@ -105,10 +116,8 @@ func (o *objects) forget(gone object) {
 	if o.byName[name] == gone.UID {
 		delete(o.byName, name)
 	}
-	for _, owner := range gone.Owners {
-		if delete(o.byOwner[owner], gone.UID); len(o.byOwner[owner]) == 0 {
-			delete(o.byOwner, owner)
-		}
+	if delete(o.byOwner[gone.Owner], gone.UID); len(o.byOwner[gone.Owner]) == 0 {
+		delete(o.byOwner, gone.Owner)
 	}
 }
 
@@ -126,6 +135,13 @@ func (o *objects) named(namespace, name string) (object, bool) {
 	defer o.mu.Unlock()
 	found, ok := o.byUID[o.byName[types.NamespacedName{Namespace: namespace, Name: name}]]
 	return found, ok
+}
+
+// all returns every object, in no order.
+func (o *objects) all() []object {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Collect(maps.Values(o.byUID))
 }
 
 // owned returns the objects of an owner, sorted by name.
@@ -181,8 +197,8 @@ func objectOf(accessor metav1.Object) object {
 			next.Annotations[key] = value
 		}
 	}
-	for _, owner := range accessor.GetOwnerReferences() {
-		next.Owners = append(next.Owners, owner.UID)
+	if owner := metav1.GetControllerOfNoCopy(accessor); owner != nil {
+		next.Owner = owner.UID
 	}
 	return next
 }

@@ -15,8 +15,11 @@ type object struct {
 	ResourceVersion     string
 	Namespace, Name     string
 	Labels, Annotations map[string]string
-	Owners              []types.UID
-	Deleting            bool
+	// Owner is the uid of its controller, as Kubernetes calls the one owner that
+	// makes and deletes it; others only have it go when they go. The objects that
+	// the hub of hubs' own sync made have it, too.
+	Owner    types.UID
+	Deleting bool
 }
 
 // present is an object and what is known of its fields: their digest, from when

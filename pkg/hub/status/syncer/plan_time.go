@@ -34,6 +34,13 @@ func changedHubs(before, now map[string]time.Time) []string {
 	return slices.Sorted(maps.Keys(changed))
 }
 
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
 // scanShare is how many of total keys to look at now, that all are looked at
 // once in a period; what is left of a whole number is carried to the next time.
 func scanShare(total int, elapsed, period time.Duration, carry float64) (int, float64) {
@@ -42,23 +49,3 @@ func scanShare(total int, elapsed, period time.Duration, carry float64) (int, fl
 	share := int(exact)
 	return share, exact - float64(share)
 }
-
-// maxPace bounds how long an expensive key waits for its next turn.
-const maxPace = time.Second
-
-// pace is how long to wait before a key is looked at again that took so long:
-// what many changes in a row make of it is then looked at once. A cheap one
-// need not wait.
-func pace(took time.Duration) time.Duration {
-	if took < 50*time.Millisecond {
-		return 0
-	}
-	return min(took, maxPace)
-}
-
-// smallestBudget is where a status is no longer made smaller.
-const smallestBudget = 1 << 10
-
-// nextBudget is the budget after the API server said that an object is too
-// large: its spec has more of the room than was thought.
-func nextBudget(budget int) int { return max(budget/2, smallestBudget) }

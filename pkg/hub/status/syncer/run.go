@@ -51,6 +51,11 @@ func add(mgr manager.Manager, opts *Options, store source, clock clock.WithTicke
 			kind.add(key, since)
 		}
 	}
+	feed.round = func() {
+		for _, kind := range kinds {
+			kind.round()
+		}
+	}
 	if err := mgr.Add(feed); err != nil {
 		return fmt.Errorf("add the feed: %w", err)
 	}

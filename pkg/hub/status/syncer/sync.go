@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"open-cluster-management.io/helloworld-addon/pkg/hub/status"
@@ -22,7 +23,9 @@ const (
 	reasonConflict = "conflict"
 	reasonForeign  = "foreign"
 	reasonTooLarge = "tooLarge"
-	reasonAPI      = "api"
+	// reasonContested is of what was written well, and will not stay.
+	reasonContested = "contested"
+	reasonAPI       = "api"
 )
 
 // failure is an error with the reason by which it is counted.
@@ -54,6 +57,7 @@ func reasonOf(err error) string {
 func (k *kindSyncer) sync(ctx context.Context, key status.Key, due bool) error {
 	owner, all, found := k.present(key)
 	if !found {
+		k.turns.forget(key)
 		return nil
 	}
 	if !due && k.allKnown(all) {
@@ -76,18 +80,40 @@ func (k *kindSyncer) sync(ctx context.Context, key status.Key, due bool) error {
 	rows := snapshot.Objects[0]
 	desired, err := k.entry.Aggregate(status.Rows{
 		Namespace: owner.Namespace, Name: owner.Name, UID: key.ID,
-		Compliance: rows.Compliance, Payloads: rows.Payloads, Stale: staleHubs(snapshot.Heartbeats, k.feed.staleAfter),
+		Compliance: rows.Compliance, Payloads: rows.Payloads, Stale: k.feed.staleBy(rows, snapshot.Heartbeats),
 	}, k.turns.budgetOf(key))
 	if err != nil {
 		return &failure{reasonRow, fmt.Errorf("aggregate %s %s/%s, which stays as it is: %w", key.Kind, owner.Namespace, owner.Name, err)}
 	}
 	k.compared(present, desired)
-	err = k.execute(ctx, owner, plan(k.entry, present, desired))
+	actions := plan(k.entry, present, desired)
+	err = k.execute(ctx, owner, actions)
 	if err != nil && tooLarge(err) {
 		k.turns.shrink(key)
 		return &failure{reasonTooLarge, err}
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	if len(actions) > 0 {
+		k.wrote(ctx, key, owner)
+	}
+	k.note(present, desired)
+	k.turns.listed(key, !slices.ContainsFunc(desired, func(d status.Desired) bool { return d.Summarised != "" }))
+	return nil
+}
+
+// wrote looks whether somebody else changes the objects of a key again and again:
+// then that waits longer and longer until it is put right, and is said once.
+func (k *kindSyncer) wrote(ctx context.Context, key status.Key, owner object) {
+	others, begins := k.turns.wrote(key, k.clock.Now())
+	if others {
+		failures.WithLabelValues(string(key.Kind), reasonContested).Inc()
+	}
+	if begins {
+		klog.FromContext(ctx).Info("Somebody else changes what is written again and again; it is put right less and less often, and at once when the rows change",
+			"id", key.ID, "namespace", owner.Namespace, "name", owner.Name)
+	}
 }
 
 // observe reads the content of the objects whose fields are not known.
@@ -126,18 +152,23 @@ func (k *kindSyncer) allKnown(all []object) bool {
 	return len(all) > 0
 }
 
-// compared remembers what the objects' fields are, and makes an event of what
-// they have no field to say.
+// compared remembers what the objects' fields are.
 func (k *kindSyncer) compared(all []present, desired []status.Desired) {
 	for _, p := range all {
 		for _, d := range desired {
-			if d.Name != p.Name {
-				continue
-			}
-			if p.Digest == "" {
+			if d.Name == p.Name && p.Digest == "" {
 				k.objects.learn(p.UID, p.ResourceVersion, p.digest(d.Fields))
 			}
-			if k.objects.noted(p.UID, d.Note) && d.Note != "" {
+		}
+	}
+}
+
+// note makes an event of what the objects have no field to say, once they say the
+// rest.
+func (k *kindSyncer) note(all []present, desired []status.Desired) {
+	for _, p := range all {
+		for _, d := range desired {
+			if d.Name == p.Name && k.objects.noted(p.UID, d.Note) && d.Note != "" {
 				k.recorder.Eventf(k.reference(p.object), nil, corev1.EventTypeWarning, "StatusIncomplete", "SyncStatus", "%s", d.Note)
 			}
 		}
@@ -150,12 +181,4 @@ func (k *kindSyncer) reference(o object) *metav1.PartialObjectMetadata {
 		Namespace: o.Namespace, Name: o.Name, UID: o.UID, ResourceVersion: o.ResourceVersion}}
 	target.SetGroupVersionKind(k.entry.Object)
 	return target
-}
-
-// tooLarge says that an object with this status does not fit. The API server
-// has a status for a request that is too large for itself; what etcd refuses is
-// a message.
-func tooLarge(err error) bool {
-	return apierrors.IsRequestEntityTooLargeError(err) || strings.Contains(err.Error(), "request is too large") ||
-		strings.Contains(err.Error(), "exceeds limit")
 }

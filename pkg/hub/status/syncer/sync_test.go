@@ -108,7 +108,7 @@ func TestReasons(t *testing.T) {
 func TestMine(t *testing.T) {
 	owned := &kindSyncer{entry: status.Entry{Creates: true, Owner: schema.GroupVersionKind{Kind: "Placement"}}}
 	owner := object{UID: "owner"}
-	if !owned.mine(object{Owners: []types.UID{"owner"}}, owner) || owned.mine(object{Owners: []types.UID{"other"}}, owner) || owned.mine(object{}, owner) {
+	if !owned.mine(object{Owner: "owner"}, owner) || owned.mine(object{Owner: "other"}, owner) || owned.mine(object{}, owner) {
 		t.Error("whose it is goes by its owner")
 	}
 	if unowned := (&kindSyncer{entry: status.Entry{Creates: true}}); !unowned.mine(object{}, object{}) {
