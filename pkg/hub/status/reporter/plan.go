@@ -2,8 +2,6 @@ package reporter
 
 import (
 	"cmp"
-	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -45,6 +43,31 @@ func idOf(kind status.Kind, object *unstructured.Unstructured) (string, bool) {
 type observed struct {
 	ref    status.ObjectRef
 	object *unstructured.Unstructured
+	// payload is the object as JSON, of all kinds but Policy.
+	payload []byte
+}
+
+// A batch has about so many objects, clusters of policies, and bytes of payload
+// at most: enough to be fast, and not so many that one transaction, or one
+// statement's memory, holds up others.
+const batchObjects, batchClusters, batchBytes = 2000, 20000, 8 << 20
+
+// size is how much a batch says.
+type size struct{ objects, clusters, bytes int }
+
+func (s *size) add(o observed) {
+	s.objects++
+	s.bytes += len(o.payload)
+	if o.object != nil && o.ref.Kind == status.KindPolicy {
+		list, _, _ := unstructured.NestedFieldNoCopy(o.object.Object, "status", "status")
+		clusters, _ := list.([]any)
+		s.clusters += len(clusters)
+	}
+}
+
+// full reports whether a batch ends.
+func (s *size) full() bool {
+	return s.objects >= batchObjects || s.clusters >= batchClusters || s.bytes >= batchBytes
 }
 
 // reported are the ids under which policies were written: the rows of one that
@@ -52,11 +75,9 @@ type observed struct {
 type reported map[status.ObjectRef]string
 
 // planBatch makes the batch that says what the objects are now, and what is
-// reported after it. An object that cannot be encoded is an error of its own,
-// and is left out.
-func planBatch(all []observed, before reported) (status.Batch, reported, []error) {
+// reported after it.
+func planBatch(all []observed, before reported) (status.Batch, reported) {
 	var batch status.Batch
-	var errs []error
 	after := maps.Clone(before)
 	if after == nil {
 		after = reported{}
@@ -74,15 +95,10 @@ func planBatch(all []observed, before reported) (status.Batch, reported, []error
 			batch.Removed = append(batch.Removed, o.ref)
 			continue
 		}
-		payload, err := json.Marshal(o.object.Object)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("encode %s %s/%s: %w", o.ref.Kind, o.ref.Namespace, o.ref.Name, err))
-			continue
-		}
-		batch.Objects = append(batch.Objects, status.ObjectEntry{Kind: o.ref.Kind, ID: id, Payload: payload,
+		batch.Objects = append(batch.Objects, status.ObjectEntry{Kind: o.ref.Kind, ID: id, Payload: o.payload,
 			Error: availability(o.ref.Kind, o.object)})
 	}
-	return batch, after, errs
+	return batch, after
 }
 
 func planPolicy(batch *status.Batch, o observed, id string, wanted bool, after reported) {

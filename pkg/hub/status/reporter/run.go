@@ -63,13 +63,9 @@ func add(mgr manager.Manager, opts *Options, store status.Writer, clock clock.Wi
 	if err != nil {
 		return fmt.Errorf("make a client of the leaf hub: %w", err)
 	}
-	r := &reporter{
-		leafHub: opts.LeafHubName, store: store, objects: mgr.GetCache(), clock: clock,
-		interval: opts.Interval, heartbeat: opts.Heartbeat, resync: opts.Resync,
-		alive: func(ctx context.Context) error {
-			return server.RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
-		},
-		dirty: map[status.ObjectRef]bool{}, poke: make(chan struct{}, 1), reported: reported{},
+	r := newReporter(opts, store, mgr.GetCache(), clock)
+	r.alive = func(ctx context.Context) error {
+		return server.RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
 	}
 	r.watcher = newWatcher(mgr.GetCache(), clock, r.changed)
 	if err := mgr.Add(r); err != nil {

@@ -40,7 +40,7 @@ func TestCompares(t *testing.T) {
 	r := &reporter{store: store, clock: clock, interval: 200 * time.Millisecond, resync: time.Hour,
 		dirty: map[status.ObjectRef]bool{}, reported: reported{}}
 	r.watcher = newWatcher(nil, clock, r.changed)
-	r.watcher.reads[status.KindPolicy] = policies
+	r.watcher.reads[status.KindPolicy] = policies.HasSynced
 	for _, step := range []struct {
 		what   string
 		after  time.Duration

@@ -34,14 +34,15 @@ type watcher struct {
 	clock   clock.WithTicker
 	changed func(status.ObjectRef)
 
-	mu    sync.Mutex
-	reads map[status.Kind]toolscache.ResourceEventHandlerRegistration
+	mu sync.Mutex
+	// reads say of a watched kind whether all of it is known.
+	reads map[status.Kind]func() bool
 	names map[status.ObjectRef]string
 }
 
 func newWatcher(caches cache.Cache, clock clock.WithTicker, changed func(status.ObjectRef)) *watcher {
 	return &watcher{caches: caches, clock: clock, changed: changed,
-		reads: map[status.Kind]toolscache.ResourceEventHandlerRegistration{}, names: map[status.ObjectRef]string{}}
+		reads: map[status.Kind]func() bool{}, names: map[status.ObjectRef]string{}}
 }
 
 // run watches until ctx ends.
@@ -90,7 +91,7 @@ func (w *watcher) register(ctx context.Context, kind status.Kind, gvk schema.Gro
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.reads[kind] = registration
+	w.reads[kind] = registration.HasSynced
 	return nil
 }
 
@@ -118,8 +119,8 @@ func (w *watcher) present() (map[status.ObjectRef]string, map[status.Kind]bool) 
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	read := map[status.Kind]bool{}
-	for kind, registration := range w.reads {
-		read[kind] = registration.HasSynced()
+	for kind, whole := range w.reads {
+		read[kind] = whole()
 	}
 	names := make(map[status.ObjectRef]string, len(w.names))
 	for ref, id := range w.names {

@@ -1,0 +1,114 @@
+package reporter
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"open-cluster-management.io/helloworld-addon/pkg/hub/status"
+)
+
+// flush writes everything that has changed until now, batch by batch. What
+// changes while it does so is for the next turn, or a hub that is never quiet
+// would be written without a pause.
+func (r *reporter) flush(ctx context.Context) error {
+	for refs := r.take(); len(refs) > 0 && ctx.Err() == nil; {
+		rest, err := r.write(ctx, refs)
+		if err != nil {
+			r.giveBack(refs)
+			return err
+		}
+		r.left(len(rest))
+		refs = rest
+	}
+	return nil
+}
+
+// write writes one batch, and returns what is left for the next one.
+func (r *reporter) write(ctx context.Context, refs []status.ObjectRef) (rest []status.ObjectRef, err error) {
+	all, rest, err := r.observe(ctx, refs)
+	if err != nil {
+		return nil, err
+	}
+	batch, after := planBatch(all, r.reported)
+	if err := r.apply(ctx, batch); err != nil {
+		return nil, err
+	}
+	r.reported = after
+	return rest, nil
+}
+
+// observe takes the objects as they are now, as many as make a batch; the rest
+// is for the next one.
+func (r *reporter) observe(ctx context.Context, refs []status.ObjectRef) (all []observed, rest []status.ObjectRef, err error) {
+	var batch size
+	for i, ref := range refs {
+		object := &unstructured.Unstructured{}
+		object.SetGroupVersionKind(kinds[ref.Kind])
+		err := r.objects.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, object)
+		o := observed{ref: ref, object: object}
+		if apierrors.IsNotFound(err) {
+			o.object = nil
+		} else if err != nil {
+			return nil, nil, fmt.Errorf("get %s %s/%s: %w", ref.Kind, ref.Namespace, ref.Name, err)
+		}
+		if o.object != nil && ref.Kind != status.KindPolicy {
+			if o.payload, err = json.Marshal(object.Object); err != nil {
+				failures.WithLabelValues("object").Inc()
+				klog.FromContext(ctx).Error(err, "An object cannot be encoded and is not reported", "kind", ref.Kind, "object", klog.KRef(ref.Namespace, ref.Name))
+				continue
+			}
+		}
+		all = append(all, o)
+		if batch.add(o); batch.full() {
+			return all, refs[i+1:], nil
+		}
+	}
+	return all, nil, nil
+}
+
+func (r *reporter) apply(ctx context.Context, batch status.Batch) error {
+	if empty(batch) {
+		return nil
+	}
+	limited, cancel := context.WithTimeout(ctx, applyTimeout)
+	defer cancel()
+	result, err := r.store.Apply(limited, r.leafHub, batch)
+	if err != nil {
+		return fmt.Errorf("write a batch: %w", err)
+	}
+	batches.Inc()
+	rows.WithLabelValues("written").Add(float64(result.Written))
+	rows.WithLabelValues("removed").Add(float64(result.Removed))
+	for _, rejection := range result.Rejected {
+		failures.WithLabelValues("rejected").Inc()
+		klog.FromContext(ctx).Error(errors.New(rejection.Reason), "The database cannot take an entry; the others are written", "entry", rejection.Entry)
+	}
+	return nil
+}
+
+// compare removes what the database has and the leaf hub has not, and has
+// everything looked at that there is.
+func (r *reporter) compare(ctx context.Context) error {
+	limited, cancel := context.WithTimeout(ctx, applyTimeout)
+	defer cancel()
+	// The names before the database: what comes in between is not yet there.
+	names, read := r.watcher.present()
+	inventory, err := r.store.Present(limited, r.leafHub)
+	if err != nil {
+		return fmt.Errorf("read what the database has: %w", err)
+	}
+	if err := r.apply(ctx, planGone(inventory, names, read)); err != nil {
+		return err
+	}
+	r.giveBack(slices.Collect(maps.Keys(names)))
+	return r.flush(ctx)
+}
