@@ -30,7 +30,7 @@ func (r *reporter) beat(ctx context.Context) {
 }
 
 func (r *reporter) beatOnce(ctx context.Context) error {
-	limited, cancel := context.WithTimeout(ctx, requestTimeout)
+	limited, cancel := context.WithTimeout(ctx, beatTimeout)
 	defer cancel()
 	if err := r.alive(limited); err != nil {
 		return fmt.Errorf("ask whether the leaf hub answers: %w", err)

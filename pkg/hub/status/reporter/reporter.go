@@ -16,8 +16,9 @@ import (
 )
 
 const (
-	// applyTimeout bounds one batch, requestTimeout one other question.
-	applyTimeout, requestTimeout = 2 * time.Minute, 10 * time.Second
+	// beatTimeout bounds one heartbeat, which is small: what the store allows for
+	// a batch would be too long.
+	beatTimeout = 10 * time.Second
 	// longestPause is the longest pause while the database is away.
 	longestPause = 10 * time.Second
 	// noticeWithin is how soon a kind is noticed that has become known without a

@@ -32,7 +32,8 @@ type database struct {
 	refuses error
 	// before is called before a batch is written.
 	before func()
-	bounds []bool
+	// limited is whether a call had a limit beside the store's own.
+	limited bool
 }
 
 func (d *database) Apply(ctx context.Context, _ string, batch status.Batch) (status.Result, error) {
@@ -44,8 +45,8 @@ func (d *database) Apply(ctx context.Context, _ string, batch status.Batch) (sta
 	if d.refuses != nil {
 		return status.Result{}, d.refuses
 	}
-	_, bound := ctx.Deadline()
-	d.bounds = append(d.bounds, bound)
+	_, limited := ctx.Deadline()
+	d.limited = d.limited || limited
 	d.batches = append(d.batches, batch)
 	maps.DeleteFunc(d.rows, func(row, _ string) bool {
 		return slices.ContainsFunc(batch.CompletePolicies, func(id string) bool { return strings.HasPrefix(row, "Policy "+id+" ") }) ||
@@ -71,8 +72,8 @@ func nameOf(ref status.ObjectRef) string {
 func (d *database) Present(ctx context.Context, _ string) (status.Inventory, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	_, bound := ctx.Deadline()
-	d.bounds = append(d.bounds, bound)
+	_, limited := ctx.Deadline()
+	d.limited = d.limited || limited
 	var there status.Inventory
 	for row := range d.rows {
 		kind, rest, _ := strings.Cut(row, " ")
@@ -240,5 +241,16 @@ func TestNothingIsLost(t *testing.T) {
 	l.turns()
 	if got := l.database.rows["ManagedClusterAddOn cluster1/helloworld"]; !strings.Contains(got, `"n":2`) {
 		t.Errorf("the row is %q", got)
+	}
+}
+
+// TestOneLimit: how long a batch may take the store says, and nobody else: of two
+// limits one never counts.
+func TestOneLimit(t *testing.T) {
+	l := newLeaf(t)
+	l.has(status.KindManagedCluster, `{"metadata":{"name":"cluster1"}}`)
+	l.turns()
+	if len(l.database.batches) == 0 || l.database.limited {
+		t.Errorf("%d batches, limited by the reporter: %v", len(l.database.batches), l.database.limited)
 	}
 }

@@ -79,9 +79,7 @@ func (r *reporter) apply(ctx context.Context, batch status.Batch) error {
 	if empty(batch) {
 		return nil
 	}
-	limited, cancel := context.WithTimeout(ctx, applyTimeout)
-	defer cancel()
-	result, err := r.store.Apply(limited, r.leafHub, batch)
+	result, err := r.store.Apply(ctx, r.leafHub, batch)
 	if err != nil {
 		return fmt.Errorf("write a batch: %w", err)
 	}
@@ -98,11 +96,9 @@ func (r *reporter) apply(ctx context.Context, batch status.Batch) error {
 // compare removes what the database has and the leaf hub has not, and has
 // everything looked at that there is.
 func (r *reporter) compare(ctx context.Context) error {
-	limited, cancel := context.WithTimeout(ctx, applyTimeout)
-	defer cancel()
 	// The names before the database: what comes in between is not yet there.
 	names, read := r.watcher.present()
-	inventory, err := r.store.Present(limited, r.leafHub)
+	inventory, err := r.store.Present(ctx, r.leafHub)
 	if err != nil {
 		return fmt.Errorf("read what the database has: %w", err)
 	}
