@@ -143,6 +143,25 @@ func TestReport(t *testing.T) {
 	w.says("1", `SELECT count(*)::text FROM status.compliance WHERE leaf_hub_name = 'other'`)
 }
 
+// TestReportCopiedPolicy: a copy of a policy has its annotation, too. Its rows are
+// the original's, also when the copy goes.
+func TestReportCopiedPolicy(t *testing.T) {
+	w := newWorld(t)
+	spec := func() map[string]any {
+		return map[string]any{"spec": map[string]any{"disabled": false, "policy-templates": []any{}}}
+	}
+	gvk := entryOf(status.KindPolicy).Object
+	w.leafStatus(w.onLeaf(gvk, "a-policy", someID+"1", spec()), complianceStatus("a", "Compliant"))
+	w.report()
+	w.says(someID+"1 a compliant", allCompliance)
+	copied := w.onLeaf(gvk, "copy", someID+"1", spec())
+	w.leafStatus(copied, complianceStatus("b", "Compliant"))
+	w.must(w.client.Delete(t.Context(), copied))
+	// What comes after the copy's end is written after it.
+	w.leafStatus(w.onLeaf(gvk, "last", someID+"2", spec()), complianceStatus("a", "Compliant"))
+	w.says(someID+"1 a compliant, "+someID+"2 a compliant", allCompliance)
+}
+
 // TestReportOutage: what changes while the database is away is there when it is
 // back, and only the last state.
 func TestReportOutage(t *testing.T) {

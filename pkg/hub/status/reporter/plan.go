@@ -2,8 +2,7 @@ package reporter
 
 import (
 	"cmp"
-	"maps"
-	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -33,8 +32,9 @@ func idOf(kind status.Kind, object *unstructured.Unstructured) (string, bool) {
 	if _, copied := object.GetLabels()[labelRootPolicy]; kind == status.KindPolicy && copied {
 		return "", false
 	}
+	// The database has uuids in lower case, and compares what is with what it has.
 	if origin := object.GetAnnotations()[AnnotationOrigin]; origin != "" {
-		return origin, true
+		return strings.ToLower(origin), true
 	}
 	return string(object.GetUID()), !fromGlobalHub[kind]
 }
@@ -70,26 +70,18 @@ func (s *size) full() bool {
 	return s.objects >= batchObjects || s.clusters >= batchClusters || s.bytes >= batchBytes
 }
 
-// reported are the ids under which policies were written: the rows of one that
-// is gone have nothing else to know it by.
-type reported map[status.ObjectRef]string
-
-// planBatch makes the batch that says what the objects are now, and what is
-// reported after it.
-func planBatch(all []observed, before reported) (status.Batch, reported) {
-	var batch status.Batch
-	after := maps.Clone(before)
-	if after == nil {
-		after = reported{}
-	}
+// planBatch makes the batch that says what the objects are now, what is reported
+// after it, and which policies have to be looked at again because of it.
+func planBatch(all []observed, before reported) (batch status.Batch, after reported, again []status.ObjectRef) {
+	var policies []observed
 	for _, o := range all {
+		if o.ref.Kind == status.KindPolicy {
+			policies = append(policies, o)
+			continue
+		}
 		id, wanted := "", false
 		if o.object != nil {
 			id, wanted = idOf(o.ref.Kind, o.object)
-		}
-		if o.ref.Kind == status.KindPolicy {
-			planPolicy(&batch, o, id, wanted, after)
-			continue
 		}
 		if !wanted {
 			batch.Removed = append(batch.Removed, o.ref)
@@ -98,41 +90,8 @@ func planBatch(all []observed, before reported) (status.Batch, reported) {
 		batch.Objects = append(batch.Objects, status.ObjectEntry{Kind: o.ref.Kind, ID: id, Payload: o.payload,
 			Error: availability(o.ref.Kind, o.object)})
 	}
-	return batch, after
-}
-
-func planPolicy(batch *status.Batch, o observed, id string, wanted bool, after reported) {
-	// Under an id that it no longer has nothing is left.
-	if old, found := after[o.ref]; found && (!wanted || old != id) {
-		batch.CompletePolicies = append(batch.CompletePolicies, old)
-		delete(after, o.ref)
-	}
-	if !wanted {
-		return
-	}
-	after[o.ref] = id
-	batch.CompletePolicies = append(batch.CompletePolicies, id)
-	batch.Compliance = append(batch.Compliance, complianceOf(id, o.object)...)
-}
-
-// complianceOf are a policy's clusters. What is neither Compliant nor
-// NonCompliant, such as Pending, the database calls unknown.
-func complianceOf(id string, policy *unstructured.Unstructured) []status.ComplianceEntry {
-	clusters, _, _ := unstructured.NestedSlice(policy.Object, "status", "status")
-	entries := make([]status.ComplianceEntry, 0, len(clusters))
-	for _, item := range clusters {
-		cluster, ok := item.(map[string]any)
-		if !ok {
-			continue
-		}
-		name, _ := cluster["clustername"].(string)
-		if name == "" {
-			continue
-		}
-		compliance := map[any]string{"Compliant": "compliant", "NonCompliant": "non_compliant"}[cluster["compliant"]]
-		entries = append(entries, status.ComplianceEntry{PolicyID: id, Cluster: name, Compliance: cmp.Or(compliance, "unknown")})
-	}
-	return entries
+	after, again = planPolicies(&batch, policies, before)
+	return batch, after, again
 }
 
 // availability is 'disconnected' for a managed cluster that the leaf hub has not
@@ -181,9 +140,7 @@ func empty(batch status.Batch) bool {
 	return len(batch.Compliance)+len(batch.CompletePolicies)+len(batch.Objects)+len(batch.Removed) == 0
 }
 
-// sortRefs puts names into one order, so that equal work is done equally.
-func sortRefs(refs []status.ObjectRef) {
-	slices.SortFunc(refs, func(a, b status.ObjectRef) int {
-		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-	})
+// compareRefs puts names into one order, so that equal work is done equally.
+func compareRefs(a, b status.ObjectRef) int {
+	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }

@@ -118,7 +118,7 @@ func (r *reporter) take() []status.ObjectRef {
 	defer r.mu.Unlock()
 	refs := slices.Collect(maps.Keys(r.dirty))
 	clear(r.dirty)
-	sortRefs(refs)
+	slices.SortFunc(refs, compareRefs)
 	r.taken = len(refs)
 	return refs
 }

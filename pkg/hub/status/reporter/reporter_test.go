@@ -142,6 +142,13 @@ func (l *leaf) has(kind status.Kind, text string) {
 	l.watcher.tell(kind, o, true)
 }
 
+// goes from the leaf hub, and the reporter hears of it.
+func (l *leaf) goes(ref status.ObjectRef) {
+	o := l.objects[ref]
+	delete(l.objects, ref)
+	l.watcher.tell(ref.Kind, o, false)
+}
+
 func (l *leaf) turns() {
 	l.Helper()
 	if _, err := l.turn(l.Context()); err != nil {

@@ -38,12 +38,12 @@ func (r *reporter) write(ctx context.Context, refs []status.ObjectRef) (rest []s
 	if err != nil {
 		return nil, err
 	}
-	batch, after := planBatch(all, r.reported)
+	batch, after, again := planBatch(all, r.reported)
 	if err := r.apply(ctx, batch); err != nil {
 		return nil, err
 	}
 	r.reported = after
-	return rest, nil
+	return append(rest, again...), nil
 }
 
 // observe takes the objects as they are now, as many as make a batch; the rest
