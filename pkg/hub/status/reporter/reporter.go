@@ -45,6 +45,7 @@ type reporter struct {
 	taken    int
 	poke     chan struct{}
 	reported reported
+	rejected rejections
 
 	// nextCompare is when to compare everything, and compared which kinds were
 	// known as a whole when that was done last.

@@ -1,6 +1,7 @@
 package reporter
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,6 +17,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/textlogger"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -32,6 +35,8 @@ type database struct {
 	refuses error
 	// before is called before a batch is written.
 	before func()
+	// rejects are what of a batch is not taken.
+	rejects []status.Rejection
 	// limited is whether a call had a limit beside the store's own.
 	limited bool
 }
@@ -62,7 +67,7 @@ func (d *database) Apply(ctx context.Context, _ string, batch status.Batch) (sta
 		}
 		d.rows[nameOf(status.ObjectRef{Kind: entry.Kind, Namespace: o.GetNamespace(), Name: o.GetName()})] = string(entry.Payload)
 	}
-	return status.Result{}, nil
+	return status.Result{Rejected: d.rejects}, nil
 }
 
 func nameOf(ref status.ObjectRef) string {
@@ -259,5 +264,24 @@ func TestOneLimit(t *testing.T) {
 	l.turns()
 	if len(l.database.batches) == 0 || l.database.limited {
 		t.Errorf("%d batches, limited by the reporter: %v", len(l.database.batches), l.database.limited)
+	}
+}
+
+// TestRejectedIsSaidOnce: an entry that the database does not take comes again at
+// every change of its object, and fills no log.
+func TestRejectedIsSaidOnce(t *testing.T) {
+	l := newLeaf(t)
+	var log bytes.Buffer
+	ctx := klog.NewContext(t.Context(), textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&log))))
+	l.database.rejects = many(500)
+	for i := range 3 {
+		l.has(status.KindManagedCluster, fmt.Sprintf(`{"metadata":{"name":"cluster1"},"n":%d}`, i))
+		l.clock.Step(2 * time.Hour) // everything is compared
+		if _, err := l.turn(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, `"9: bad"] more=490`) {
+		t.Errorf("the log is\n%s", got)
 	}
 }

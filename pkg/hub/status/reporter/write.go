@@ -3,7 +3,6 @@ package reporter
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -86,9 +85,12 @@ func (r *reporter) apply(ctx context.Context, batch status.Batch) error {
 	batches.Inc()
 	rows.WithLabelValues("written").Add(float64(result.Written))
 	rows.WithLabelValues("removed").Add(float64(result.Removed))
-	for _, rejection := range result.Rejected {
-		failures.WithLabelValues("rejected").Inc()
-		klog.FromContext(ctx).Error(errors.New(rejection.Reason), "The database cannot take an entry; the others are written", "entry", rejection.Entry)
+	failures.WithLabelValues("rejected").Add(float64(len(result.Rejected)))
+	logger := klog.FromContext(ctx)
+	if fresh, more := r.rejected.note(result.Rejected); len(fresh) > 0 {
+		logger.Error(nil, "The database cannot take some entries; the others are written", "entries", fresh, "more", more)
+	} else if len(result.Rejected) > 0 {
+		logger.V(2).Info("The database still cannot take some entries", "entries", len(result.Rejected))
 	}
 	return nil
 }
@@ -106,5 +108,9 @@ func (r *reporter) compare(ctx context.Context) error {
 		return err
 	}
 	r.giveBack(slices.Collect(maps.Keys(names)))
-	return r.flush(ctx)
+	if err := r.flush(ctx); err != nil {
+		return err
+	}
+	r.rejected.forget()
+	return nil
 }
