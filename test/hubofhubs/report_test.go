@@ -117,12 +117,13 @@ func TestReport(t *testing.T) {
 	w.leafStatus(decision, map[string]any{"decisions": []any{map[string]any{"clusterName": "a", "reason": ""}}})
 	addOn := w.onLeaf(schema.GroupVersionKind{Group: "addon.open-cluster-management.io", Version: "v1alpha1", Kind: "ManagedClusterAddOn"},
 		"helloworld", "", map[string]any{"spec": map[string]any{}})
+	w.onLeaf(addOn.GroupVersionKind(), "another", "", map[string]any{"spec": map[string]any{}})
 	first := w.report()
 
 	w.says(someID+"1 a compliant, "+someID+"1 b non_compliant, "+someID+"1 c unknown", allCompliance)
 	w.says("a", `SELECT coalesce(min(payload #>> '{status,decisions,0,clusterName}'), '') FROM status.placementrules WHERE leaf_hub_name = 'leaf' AND id = $1`, someID+"2")
 	w.says("1", `SELECT count(*)::text FROM status.placementdecisions WHERE id = $1`, string(decision.GetUID()))
-	w.says("1", `SELECT count(*)::text FROM status.managedclusteraddons WHERE id = $1`, string(addOn.GetUID()))
+	w.says(string(addOn.GetUID()), `SELECT coalesce(string_agg(id::text, ','), '') FROM status.managedclusteraddons`)
 	w.says("1", `SELECT count(*)::text FROM status.leaf_hub_heartbeats WHERE leaf_hub_name = 'leaf'`)
 
 	t.Log("changes")

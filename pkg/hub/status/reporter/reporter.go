@@ -7,9 +7,9 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"open-cluster-management.io/helloworld-addon/pkg/hub/status"
 	"open-cluster-management.io/helloworld-addon/pkg/hub/status/internal/program"
@@ -26,11 +26,16 @@ const (
 	noticeWithin = time.Second
 )
 
+// objects are the leaf hub's.
+type objects interface {
+	get(context.Context, status.ObjectRef) (*unstructured.Unstructured, error)
+}
+
 // reporter writes a leaf hub's rows. It is a Runnable.
 type reporter struct {
 	leafHub   string
 	store     status.Writer
-	objects   client.Reader
+	objects   objects
 	watcher   *watcher
 	clock     clock.WithTicker
 	interval  time.Duration
@@ -53,7 +58,7 @@ type reporter struct {
 	compared    map[status.Kind]bool
 }
 
-func newReporter(opts *Options, store status.Writer, objects client.Reader, clock clock.WithTicker) *reporter {
+func newReporter(opts *Options, store status.Writer, objects objects, clock clock.WithTicker) *reporter {
 	return &reporter{
 		leafHub: opts.LeafHubName, store: store, objects: objects, clock: clock,
 		interval: opts.Interval, heartbeat: opts.Heartbeat, resync: opts.Resync,

@@ -20,7 +20,6 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/textlogger"
 	clocktesting "k8s.io/utils/clock/testing"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"open-cluster-management.io/helloworld-addon/pkg/hub/status"
 )
@@ -100,6 +99,12 @@ func (d *database) Heartbeat(context.Context, string) error {
 	return nil
 }
 
+func (d *database) beaten() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.beats
+}
+
 // leaf is a leaf hub, and the reporter that watches it.
 type leaf struct {
 	*testing.T
@@ -122,20 +127,12 @@ func newLeaf(t *testing.T) *leaf {
 	return l
 }
 
-// Get reads from the leaf hub.
-func (l *leaf) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
-	kind := into.GetObjectKind().GroupVersionKind().Kind
-	o, found := l.objects[status.ObjectRef{Kind: status.Kind(kind), Namespace: key.Namespace, Name: key.Name}]
+func (l *leaf) get(_ context.Context, ref status.ObjectRef) (*unstructured.Unstructured, error) {
+	o, found := l.objects[ref]
 	if !found {
-		return apierrors.NewNotFound(schema.GroupResource{Resource: kind}, key.Name)
+		return nil, apierrors.NewNotFound(schema.GroupResource{Resource: string(ref.Kind)}, ref.Name)
 	}
-	o.DeepCopyInto(into.(*unstructured.Unstructured))
-	return nil
-}
-
-// List is not for the reporter.
-func (l *leaf) List(context.Context, client.ObjectList, ...client.ListOption) error {
-	return errors.New("nothing is listed")
+	return o.DeepCopy(), nil
 }
 
 // has an object on the leaf hub, and tells the reporter.

@@ -10,7 +10,6 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"open-cluster-management.io/helloworld-addon/pkg/hub/status"
 	"open-cluster-management.io/helloworld-addon/pkg/hub/status/internal/program"
@@ -30,7 +29,7 @@ var kinds = map[status.Kind]schema.GroupVersionKind{
 
 // watcher watches all kinds and tells the names of what changed.
 type watcher struct {
-	caches  cache.Cache
+	caches  *caches
 	clock   clock.WithTicker
 	changed func(status.ObjectRef)
 
@@ -40,7 +39,7 @@ type watcher struct {
 	names map[status.ObjectRef]string
 }
 
-func newWatcher(caches cache.Cache, clock clock.WithTicker, changed func(status.ObjectRef)) *watcher {
+func newWatcher(caches *caches, clock clock.WithTicker, changed func(status.ObjectRef)) *watcher {
 	return &watcher{caches: caches, clock: clock, changed: changed,
 		reads: map[status.Kind]func() bool{}, names: map[status.ObjectRef]string{}}
 }
@@ -48,15 +47,15 @@ func newWatcher(caches cache.Cache, clock clock.WithTicker, changed func(status.
 // run watches until ctx ends.
 func (w *watcher) run(ctx context.Context) {
 	var group sync.WaitGroup
-	for kind, gvk := range kinds {
-		group.Go(func() { w.watch(ctx, kind, gvk) })
+	for kind := range kinds {
+		group.Go(func() { w.watch(ctx, kind) })
 	}
 	group.Wait()
 }
 
 // watch returns when a kind is watched, or ctx has ended.
-func (w *watcher) watch(ctx context.Context, kind status.Kind, gvk schema.GroupVersionKind) {
-	program.UntilWatched(ctx, w.clock, func(ctx context.Context) error { return w.register(ctx, kind, gvk) }, func(err error, served bool) {
+func (w *watcher) watch(ctx context.Context, kind status.Kind) {
+	program.UntilWatched(ctx, w.clock, func(ctx context.Context) error { return w.register(ctx, kind) }, func(err error, served bool) {
 		logger := klog.FromContext(ctx).WithValues("kind", kind)
 		if served {
 			logger.Error(err, "Watch failed; it is tried again")
@@ -66,10 +65,8 @@ func (w *watcher) watch(ctx context.Context, kind status.Kind, gvk schema.GroupV
 	})
 }
 
-func (w *watcher) register(ctx context.Context, kind status.Kind, gvk schema.GroupVersionKind) error {
-	object := &unstructured.Unstructured{}
-	object.SetGroupVersionKind(gvk)
-	informer, err := w.caches.GetInformer(ctx, object)
+func (w *watcher) register(ctx context.Context, kind status.Kind) error {
+	informer, err := w.caches.informer(ctx, kind)
 	if err != nil {
 		return fmt.Errorf("watch %s: %w", kind, err)
 	}

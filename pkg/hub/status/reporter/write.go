@@ -8,9 +8,7 @@ import (
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/klog/v2"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"open-cluster-management.io/helloworld-addon/pkg/hub/status"
 )
@@ -50,9 +48,7 @@ func (r *reporter) write(ctx context.Context, refs []status.ObjectRef) (rest []s
 func (r *reporter) observe(ctx context.Context, refs []status.ObjectRef) (all []observed, rest []status.ObjectRef, err error) {
 	var batch size
 	for i, ref := range refs {
-		object := &unstructured.Unstructured{}
-		object.SetGroupVersionKind(kinds[ref.Kind])
-		err := r.objects.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, object)
+		object, err := r.objects.get(ctx, ref)
 		o := observed{ref: ref, object: object}
 		if apierrors.IsNotFound(err) {
 			o.object = nil
