@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -25,6 +26,12 @@ const originAnnotation = "hub-of-hubs.open-cluster-management.io/originOwnerRefe
 // report starts a status report of the test's namespace, as leaf hub "leaf".
 func (w *world) report(change ...func(*reporter.Options)) *running {
 	w.Helper()
+	return w.reportThrough(func(store reporter.Store) reporter.Store { return store }, change...)
+}
+
+// reportThrough starts a status report that sees the database through something.
+func (w *world) reportThrough(through func(reporter.Store) reporter.Store, change ...func(*reporter.Options)) *running {
+	w.Helper()
 	opts := reporter.NewOptions()
 	var err error
 	opts.DatabaseURL, err = w.server.NewUser(w.Context(), w.owner, "hub_of_hubs_status_writer")
@@ -41,7 +48,11 @@ func (w *world) report(change ...func(*reporter.Options)) *running {
 	w.must(opts.Validate())
 	return w.start(func(ctx context.Context) error {
 		return reporter.Run(ctx, opts, func(ctx context.Context, url string) (reporter.Store, error) {
-			return postgres.Open(ctx, postgres.Options{URL: url})
+			store, err := postgres.Open(ctx, postgres.Options{URL: url})
+			if err != nil {
+				return nil, err
+			}
+			return through(store), nil
 		})
 	})
 }
@@ -117,12 +128,13 @@ func TestReport(t *testing.T) {
 	w.leafStatus(decision, map[string]any{"decisions": []any{map[string]any{"clusterName": "a", "reason": ""}}})
 	addOn := w.onLeaf(schema.GroupVersionKind{Group: "addon.open-cluster-management.io", Version: "v1alpha1", Kind: "ManagedClusterAddOn"},
 		"helloworld", "", map[string]any{"spec": map[string]any{}})
+	w.onLeaf(addOn.GroupVersionKind(), "another", "", map[string]any{"spec": map[string]any{}})
 	first := w.report()
 
 	w.says(someID+"1 a compliant, "+someID+"1 b non_compliant, "+someID+"1 c unknown", allCompliance)
 	w.says("a", `SELECT coalesce(min(payload #>> '{status,decisions,0,clusterName}'), '') FROM status.placementrules WHERE leaf_hub_name = 'leaf' AND id = $1`, someID+"2")
 	w.says("1", `SELECT count(*)::text FROM status.placementdecisions WHERE id = $1`, string(decision.GetUID()))
-	w.says("1", `SELECT count(*)::text FROM status.managedclusteraddons WHERE id = $1`, string(addOn.GetUID()))
+	w.says(string(addOn.GetUID()), `SELECT coalesce(string_agg(id::text, ','), '') FROM status.managedclusteraddons`)
 	w.says("1", `SELECT count(*)::text FROM status.leaf_hub_heartbeats WHERE leaf_hub_name = 'leaf'`)
 
 	t.Log("changes")
@@ -141,6 +153,25 @@ func TestReport(t *testing.T) {
 	w.says("0", `SELECT count(*)::text FROM status.placementdecisions`)
 	w.says("1", `SELECT count(*)::text FROM status.managedclusteraddons`)
 	w.says("1", `SELECT count(*)::text FROM status.compliance WHERE leaf_hub_name = 'other'`)
+}
+
+// TestReportCopiedPolicy: a copy of a policy has its annotation, too. Its rows are
+// the original's, also when the copy goes.
+func TestReportCopiedPolicy(t *testing.T) {
+	w := newWorld(t)
+	spec := func() map[string]any {
+		return map[string]any{"spec": map[string]any{"disabled": false, "policy-templates": []any{}}}
+	}
+	gvk := entryOf(status.KindPolicy).Object
+	w.leafStatus(w.onLeaf(gvk, "a-policy", someID+"1", spec()), complianceStatus("a", "Compliant"))
+	w.report()
+	w.says(someID+"1 a compliant", allCompliance)
+	copied := w.onLeaf(gvk, "copy", someID+"1", spec())
+	w.leafStatus(copied, complianceStatus("b", "Compliant"))
+	w.must(w.client.Delete(t.Context(), copied))
+	// What comes after the copy's end is written after it.
+	w.leafStatus(w.onLeaf(gvk, "last", someID+"2", spec()), complianceStatus("a", "Compliant"))
+	w.says(someID+"1 a compliant, "+someID+"2 a compliant", allCompliance)
 }
 
 // TestReportOutage: what changes while the database is away is there when it is
@@ -268,5 +299,50 @@ func TestChain(t *testing.T) {
 		object, err := w.get(addOn.GroupVersionKind(), w.namespace, "helloworld")
 		w.must(err)
 		addOn = object
+	}
+}
+
+// stubborn is a database that takes no batch, and everything else.
+type stubborn struct {
+	reporter.Store
+	refuses atomic.Bool
+	refused atomic.Int64
+}
+
+func (s *stubborn) Apply(ctx context.Context, leafHub string, batch status.Batch) (status.Result, error) {
+	if s.refuses.Load() {
+		s.refused.Add(1)
+		return status.Result{}, errors.New("it takes nothing")
+	}
+	return s.Store.Apply(ctx, leafHub, batch)
+}
+
+// TestHeartbeatSaysTheTruth: a leaf hub that comes back does not beat before what
+// it said long ago is put right.
+func TestHeartbeatSaysTheTruth(t *testing.T) {
+	w := newWorld(t)
+	w.exec(`INSERT INTO status.compliance (id, cluster_name, leaf_hub_name, error, compliance) VALUES ($1, 'x', 'leaf', 'none', 'compliant')`, someID+"1")
+	store := &stubborn{}
+	store.refuses.Store(true)
+	w.reportThrough(func(s reporter.Store) reporter.Store {
+		store.Store = s
+		return store
+	}, func(o *reporter.Options) { o.Heartbeat = time.Second })
+	// Four tries in a row, with the pauses between them, are longer than the
+	// heartbeat's interval.
+	w.eventually("it tries to report", func() error {
+		if n := store.refused.Load(); n < 4 {
+			return fmt.Errorf("%d times", n)
+		}
+		return nil
+	})
+	const beats = `SELECT count(*)::text FROM status.leaf_hub_heartbeats`
+	if got, err := w.answer(beats); err != nil || got != "0" {
+		t.Errorf("%s heartbeats, %v, while the database has what was long ago", got, err)
+	}
+	store.refuses.Store(false)
+	w.says("1", beats)
+	if got, err := w.answer(allCompliance); err != nil || got != "" {
+		t.Errorf("it beats, and the database still has %q, %v", got, err)
 	}
 }

@@ -38,7 +38,8 @@ func TestRights(t *testing.T) {
 			{"delete", "helloworld.open-cluster-management.io", "addonsummaries", "", "", "helloworld"}}, both...),
 		"hub-of-hubs-status-report": append([]right{{"patch", policies, "policies", "status", "default", "p"},
 			{"create", clusters, "placementdecisions", "", "default", ""}, {"create", apps, "subscriptionreports", "", "default", ""},
-			{"delete", apps, "subscriptionstatuses", "", "default", "s"}}, both...),
+			{"delete", apps, "subscriptionstatuses", "", "default", "s"}, {"get", policies, "policies", "", "default", "p"},
+			{"list", addons, "managedclusteraddons", "", "", ""}, {"watch", addons, "managedclusteraddons", "", "cluster1", "other"}}, both...),
 	}
 	for program, rights := range denied {
 		for _, r := range rights {
@@ -64,5 +65,13 @@ func TestRights(t *testing.T) {
 	}}
 	if err := admin.Create(t.Context(), review); err != nil || !review.Status.Allowed {
 		t.Errorf("the sync may not write a policy's status: %v", err)
+	}
+	// A hub may have taken from everybody what it gives by default.
+	review = &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		User:                  "system:serviceaccount:" + ownNamespace + ":hub-of-hubs-status-report",
+		NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: "/readyz", Verb: "get"},
+	}}
+	if err := admin.Create(t.Context(), review); err != nil || !review.Status.Allowed {
+		t.Errorf("the report may not ask whether its hub answers: %v", err)
 	}
 }

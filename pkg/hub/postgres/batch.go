@@ -31,16 +31,16 @@ type prepared struct {
 	// objects and removed are by table.
 	objects, removed map[string]objectColumns
 	rejected         []status.Rejection
+	// badPolicies are the ids that no policy can have, each rejected once.
+	badPolicies map[string]bool
 }
 
 // prepare checks a batch entry by entry, and keeps of entries about the same row the last.
 func prepare(batch status.Batch) prepared {
-	p := prepared{objects: map[string]objectColumns{}, removed: map[string]objectColumns{}}
+	p := prepared{objects: map[string]objectColumns{}, removed: map[string]objectColumns{}, badPolicies: map[string]bool{}}
 	for _, id := range batch.CompletePolicies {
-		if id = strings.ToLower(id); uuidForm.MatchString(id) {
+		if id = strings.ToLower(id); p.takesPolicy(id) {
 			p.complete = append(p.complete, id)
-		} else {
-			p.reject(fmt.Sprintf("Policy %q", id), "the id is no uuid")
 		}
 	}
 	slices.Sort(p.complete)
@@ -54,12 +54,27 @@ func (p *prepared) reject(entry, reason string) {
 	p.rejected = append(p.rejected, status.Rejection{Entry: entry, Reason: reason})
 }
 
+// takesPolicy says whether the database takes a policy's id, and rejects it once if not: it has an entry for each cluster.
+func (p *prepared) takesPolicy(id string) bool {
+	if uuidForm.MatchString(id) {
+		return true
+	}
+	if !p.badPolicies[id] {
+		p.badPolicies[id] = true
+		p.reject(fmt.Sprintf("Policy %q", id), "the id is no uuid")
+	}
+	return false
+}
+
 func (p *prepared) prepareCompliance(entries []status.ComplianceEntry) {
 	type row struct{ id, cluster string }
 	last := make(map[row]int, len(entries))
 	for i, entry := range entries {
 		id := strings.ToLower(entry.PolicyID)
-		if reason := complianceProblem(id, entry); reason != "" {
+		if !p.takesPolicy(id) {
+			continue
+		}
+		if reason := complianceProblem(entry); reason != "" {
 			p.reject(fmt.Sprintf("Policy %q on cluster %q", entry.PolicyID, entry.Cluster), reason)
 			continue
 		}
@@ -84,10 +99,8 @@ func (p *prepared) prepareCompliance(entries []status.ComplianceEntry) {
 	}
 }
 
-func complianceProblem(id string, entry status.ComplianceEntry) string {
+func complianceProblem(entry status.ComplianceEntry) string {
 	switch {
-	case !uuidForm.MatchString(id):
-		return "the id is no uuid"
 	case nameProblem(entry.Cluster) != "":
 		return "the cluster's name " + nameProblem(entry.Cluster)
 	case !slices.Contains([]string{"compliant", "non_compliant", "unknown"}, entry.Compliance):

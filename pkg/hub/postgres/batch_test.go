@@ -60,7 +60,7 @@ func TestPrepareLastWins(t *testing.T) {
 			},
 			errors: []string{"none", "none"},
 		}},
-		removed: map[string]objectColumns{"placements": {namespaces: []string{"ns"}, names: []string{"gone"}}},
+		removed: map[string]objectColumns{"placements": {namespaces: []string{"ns"}, names: []string{"gone"}}}, badPolicies: map[string]bool{},
 	}
 	allow := cmp.AllowUnexported(prepared{}, complianceColumns{}, objectColumns{})
 	if diff := cmp.Diff(want, ready, allow); diff != "" {
@@ -95,6 +95,8 @@ func TestPrepareRejects(t *testing.T) {
 		{"a policy that is no uuid", "no uuid", status.Batch{CompletePolicies: []string{"1"}}},
 		{"an entry whose policy is no uuid", "no uuid",
 			status.Batch{Compliance: []status.ComplianceEntry{{PolicyID: "x", Cluster: "c", Compliance: "unknown"}}}},
+		{"a policy that is no uuid, on many clusters", "no uuid", status.Batch{CompletePolicies: []string{"x", "x"}, Compliance: []status.ComplianceEntry{
+			{PolicyID: "x", Cluster: "a", Compliance: "unknown"}, {PolicyID: "X", Cluster: "b", Compliance: "unknown"}}}},
 		{"a cluster without a name", "is empty", status.Batch{Compliance: []status.ComplianceEntry{compliance("1", "", "unknown")}}},
 		{"a cluster's name that does not fit", "longer than 63",
 			status.Batch{Compliance: []status.ComplianceEntry{compliance("1", long, "unknown")}}},

@@ -182,7 +182,7 @@ type Inventory struct {
 	Objects  []ObjectRef
 }
 
-// Writer writes what a leaf hub reports.
+// Writer writes what a leaf hub reports. Each call ends by itself, at the latest when the store's own limit is over.
 type Writer interface {
 	// Apply writes a batch in one transaction. The same batch again changes nothing.
 	Apply(ctx context.Context, leafHub string, batch Batch) (Result, error)

@@ -46,13 +46,14 @@ var (
 			"patch placements.cluster.open-cluster-management.io --subresource=status",
 			"create placementdecisions.cluster.open-cluster-management.io", "patch placementdecisions.cluster.open-cluster-management.io",
 			"create subscriptionreports.apps.open-cluster-management.io", "delete subscriptionstatuses.apps.open-cluster-management.io",
+			"list managedclusteraddons.addon.open-cluster-management.io", "get policies.policy.open-cluster-management.io",
 			"patch managedclusteraddons.addon.open-cluster-management.io", "update lease/" + syncProgram + "-lock",
 		},
 	}
 	// allowed shows that the questions are asked in the right way.
 	allowed = map[string]string{
 		syncProgram:   "patch policies.policy.open-cluster-management.io --subresource=status",
-		reportProgram: "list managedclusteraddons.addon.open-cluster-management.io",
+		reportProgram: "list policies.policy.open-cluster-management.io",
 	}
 )
 

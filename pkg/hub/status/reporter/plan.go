@@ -2,10 +2,7 @@ package reporter
 
 import (
 	"cmp"
-	"encoding/json"
-	"fmt"
-	"maps"
-	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -35,8 +32,9 @@ func idOf(kind status.Kind, object *unstructured.Unstructured) (string, bool) {
 	if _, copied := object.GetLabels()[labelRootPolicy]; kind == status.KindPolicy && copied {
 		return "", false
 	}
+	// The database has uuids in lower case, and compares what is with what it has.
 	if origin := object.GetAnnotations()[AnnotationOrigin]; origin != "" {
-		return origin, true
+		return strings.ToLower(origin), true
 	}
 	return string(object.GetUID()), !fromGlobalHub[kind]
 }
@@ -45,78 +43,55 @@ func idOf(kind status.Kind, object *unstructured.Unstructured) (string, bool) {
 type observed struct {
 	ref    status.ObjectRef
 	object *unstructured.Unstructured
+	// payload is the object as JSON, of all kinds but Policy.
+	payload []byte
 }
 
-// reported are the ids under which policies were written: the rows of one that
-// is gone have nothing else to know it by.
-type reported map[status.ObjectRef]string
+// A batch has about so many objects, clusters of policies, and bytes of payload
+// at most: enough to be fast, and not so many that one transaction, or one
+// statement's memory, holds up others.
+const batchObjects, batchClusters, batchBytes = 2000, 20000, 8 << 20
 
-// planBatch makes the batch that says what the objects are now, and what is
-// reported after it. An object that cannot be encoded is an error of its own,
-// and is left out.
-func planBatch(all []observed, before reported) (status.Batch, reported, []error) {
-	var batch status.Batch
-	var errs []error
-	after := maps.Clone(before)
-	if after == nil {
-		after = reported{}
+// size is how much a batch says.
+type size struct{ objects, clusters, bytes int }
+
+func (s *size) add(o observed) {
+	s.objects++
+	s.bytes += len(o.payload)
+	if o.object != nil && o.ref.Kind == status.KindPolicy {
+		list, _, _ := unstructured.NestedFieldNoCopy(o.object.Object, "status", "status")
+		clusters, _ := list.([]any)
+		s.clusters += len(clusters)
 	}
+}
+
+// full reports whether a batch ends.
+func (s *size) full() bool {
+	return s.objects >= batchObjects || s.clusters >= batchClusters || s.bytes >= batchBytes
+}
+
+// planBatch makes the batch that says what the objects are now, what is reported
+// after it, and which policies have to be looked at again because of it.
+func planBatch(all []observed, before reported) (batch status.Batch, after reported, again []status.ObjectRef) {
+	var policies []observed
 	for _, o := range all {
+		if o.ref.Kind == status.KindPolicy {
+			policies = append(policies, o)
+			continue
+		}
 		id, wanted := "", false
 		if o.object != nil {
 			id, wanted = idOf(o.ref.Kind, o.object)
-		}
-		if o.ref.Kind == status.KindPolicy {
-			planPolicy(&batch, o, id, wanted, after)
-			continue
 		}
 		if !wanted {
 			batch.Removed = append(batch.Removed, o.ref)
 			continue
 		}
-		payload, err := json.Marshal(o.object.Object)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("encode %s %s/%s: %w", o.ref.Kind, o.ref.Namespace, o.ref.Name, err))
-			continue
-		}
-		batch.Objects = append(batch.Objects, status.ObjectEntry{Kind: o.ref.Kind, ID: id, Payload: payload,
+		batch.Objects = append(batch.Objects, status.ObjectEntry{Kind: o.ref.Kind, ID: id, Payload: o.payload,
 			Error: availability(o.ref.Kind, o.object)})
 	}
-	return batch, after, errs
-}
-
-func planPolicy(batch *status.Batch, o observed, id string, wanted bool, after reported) {
-	// Under an id that it no longer has nothing is left.
-	if old, found := after[o.ref]; found && (!wanted || old != id) {
-		batch.CompletePolicies = append(batch.CompletePolicies, old)
-		delete(after, o.ref)
-	}
-	if !wanted {
-		return
-	}
-	after[o.ref] = id
-	batch.CompletePolicies = append(batch.CompletePolicies, id)
-	batch.Compliance = append(batch.Compliance, complianceOf(id, o.object)...)
-}
-
-// complianceOf are a policy's clusters. What is neither Compliant nor
-// NonCompliant, such as Pending, the database calls unknown.
-func complianceOf(id string, policy *unstructured.Unstructured) []status.ComplianceEntry {
-	clusters, _, _ := unstructured.NestedSlice(policy.Object, "status", "status")
-	entries := make([]status.ComplianceEntry, 0, len(clusters))
-	for _, item := range clusters {
-		cluster, ok := item.(map[string]any)
-		if !ok {
-			continue
-		}
-		name, _ := cluster["clustername"].(string)
-		if name == "" {
-			continue
-		}
-		compliance := map[any]string{"Compliant": "compliant", "NonCompliant": "non_compliant"}[cluster["compliant"]]
-		entries = append(entries, status.ComplianceEntry{PolicyID: id, Cluster: name, Compliance: cmp.Or(compliance, "unknown")})
-	}
-	return entries
+	after, again = planPolicies(&batch, policies, before)
+	return batch, after, again
 }
 
 // availability is 'disconnected' for a managed cluster that the leaf hub has not
@@ -135,39 +110,12 @@ func availability(kind status.Kind, object *unstructured.Unstructured) string {
 	return ""
 }
 
-// planGone makes the batch that removes what the database has and the leaf hub
-// has not, of the kinds that were read.
-func planGone(inventory status.Inventory, present map[status.ObjectRef]string, read map[status.Kind]bool) status.Batch {
-	var batch status.Batch
-	ids := map[string]bool{}
-	for ref, id := range present {
-		if ref.Kind == status.KindPolicy {
-			ids[id] = true
-		}
-	}
-	if read[status.KindPolicy] {
-		for _, id := range inventory.Policies {
-			if !ids[id] {
-				batch.CompletePolicies = append(batch.CompletePolicies, id)
-			}
-		}
-	}
-	for _, ref := range inventory.Objects {
-		if _, found := present[ref]; read[ref.Kind] && !found {
-			batch.Removed = append(batch.Removed, ref)
-		}
-	}
-	return batch
-}
-
 // empty reports whether a batch says nothing.
 func empty(batch status.Batch) bool {
 	return len(batch.Compliance)+len(batch.CompletePolicies)+len(batch.Objects)+len(batch.Removed) == 0
 }
 
-// sortRefs puts names into one order, so that equal work is done equally.
-func sortRefs(refs []status.ObjectRef) {
-	slices.SortFunc(refs, func(a, b status.ObjectRef) int {
-		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-	})
+// compareRefs puts names into one order, so that equal work is done equally.
+func compareRefs(a, b status.ObjectRef) int {
+	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }

@@ -1,10 +1,15 @@
 package reporter
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -12,149 +17,244 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/textlogger"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"open-cluster-management.io/helloworld-addon/pkg/hub/status"
 )
 
-// leaf has objects by kind and name.
-type leaf map[string]*unstructured.Unstructured
-
-func (l leaf) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
-	kind := into.GetObjectKind().GroupVersionKind().Kind
-	found, ok := l[kind+"/"+key.Name]
-	if !ok {
-		return apierrors.NewNotFound(schema.GroupResource{Resource: kind}, key.Name)
-	}
-	found.DeepCopyInto(into.(*unstructured.Unstructured))
-	return nil
-}
-
-func (l leaf) List(context.Context, client.ObjectList, ...client.ListOption) error {
-	return errors.New("nobody lists")
-}
-
-// fakeWriter is a database that keeps the batches, and can be away.
-type fakeWriter struct {
-	away    bool
+// database holds rows as PostgreSQL does: a policy's by id and cluster, an
+// object's by its name.
+type database struct {
+	mu      sync.Mutex
+	rows    map[string]string
 	batches []status.Batch
 	beats   int
+	refuses error
+	// before is called before a batch is written.
+	before func()
+	// rejects are what of a batch is not taken.
+	rejects []status.Rejection
+	// limited is whether a call had a limit beside the store's own.
+	limited bool
 }
 
-func (f *fakeWriter) Apply(_ context.Context, _ string, batch status.Batch) (status.Result, error) {
-	if f.away {
-		return status.Result{}, errors.New("away")
+func (d *database) Apply(ctx context.Context, _ string, batch status.Batch) (status.Result, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.before != nil {
+		d.before()
 	}
-	f.batches = append(f.batches, batch)
-	return status.Result{}, nil
+	if d.refuses != nil {
+		return status.Result{}, d.refuses
+	}
+	_, limited := ctx.Deadline()
+	d.limited = d.limited || limited
+	d.batches = append(d.batches, batch)
+	maps.DeleteFunc(d.rows, func(row, _ string) bool {
+		return slices.ContainsFunc(batch.CompletePolicies, func(id string) bool { return strings.HasPrefix(row, "Policy "+id+" ") }) ||
+			slices.ContainsFunc(batch.Removed, func(ref status.ObjectRef) bool { return row == nameOf(ref) })
+	})
+	for _, entry := range batch.Compliance {
+		d.rows["Policy "+entry.PolicyID+" "+entry.Cluster] = entry.Compliance
+	}
+	for _, entry := range batch.Objects {
+		o := &unstructured.Unstructured{}
+		if err := json.Unmarshal(entry.Payload, &o.Object); err != nil {
+			return status.Result{}, err
+		}
+		d.rows[nameOf(status.ObjectRef{Kind: entry.Kind, Namespace: o.GetNamespace(), Name: o.GetName()})] = string(entry.Payload)
+	}
+	return status.Result{Rejected: d.rejects}, nil
 }
 
-func (f *fakeWriter) Present(context.Context, string) (status.Inventory, error) {
-	return status.Inventory{}, nil
+func nameOf(ref status.ObjectRef) string {
+	return fmt.Sprintf("%s %s/%s", ref.Kind, ref.Namespace, ref.Name)
 }
 
-func (f *fakeWriter) Heartbeat(context.Context, string) error {
-	f.beats++
+func (d *database) Present(ctx context.Context, _ string) (status.Inventory, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	_, limited := ctx.Deadline()
+	d.limited = d.limited || limited
+	var there status.Inventory
+	for row := range d.rows {
+		kind, rest, _ := strings.Cut(row, " ")
+		if kind == string(status.KindPolicy) {
+			id, _, _ := strings.Cut(rest, " ")
+			there.Policies = append(there.Policies, id)
+			continue
+		}
+		namespace, name, _ := strings.Cut(rest, "/")
+		there.Objects = append(there.Objects, status.ObjectRef{Kind: status.Kind(kind), Namespace: namespace, Name: name})
+	}
+	return there, nil
+}
+
+func (d *database) Heartbeat(context.Context, string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.beats++
 	return nil
 }
 
-func newTestReporter(store *fakeWriter, objects leaf) *reporter {
-	return &reporter{leafHub: "hub1", store: store, objects: objects, clock: clock.RealClock{}, interval: time.Millisecond,
-		dirty: map[status.ObjectRef]bool{}, poke: make(chan struct{}, 1), reported: reported{}}
+func (d *database) beaten() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.beats
 }
 
-// policyOn is a policy of the global hub on a number of clusters.
-func policyOn(name string, clusters int) *unstructured.Unstructured {
-	var list []any
-	for i := range clusters {
-		list = append(list, map[string]any{"clustername": fmt.Sprintf("c%d", i), "compliant": "Compliant"})
-	}
-	policy := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"status": list}}}
-	policy.SetName(name)
-	policy.SetAnnotations(map[string]string{AnnotationOrigin: "id-" + name})
-	return policy
+// leaf is a leaf hub, and the reporter that watches it.
+type leaf struct {
+	*testing.T
+	*reporter
+	database *database
+	clock    *clocktesting.FakeClock
+	objects  map[status.ObjectRef]*unstructured.Unstructured
 }
 
-// TestFlushInBatches: what is too much for one batch is in the next ones, and
-// nothing is lost or said twice.
-func TestFlushInBatches(t *testing.T) {
-	store, objects := &fakeWriter{}, leaf{}
-	r := newTestReporter(store, objects)
-	var want []string
-	for i := range 5 {
-		name := fmt.Sprintf("p%d", i)
-		objects["Policy/"+name] = policyOn(name, batchClusters/2+1)
-		want = append(want, "id-"+name)
-		r.changed(status.ObjectRef{Kind: status.KindPolicy, Namespace: "ns", Name: name})
+func newLeaf(t *testing.T) *leaf {
+	t.Helper()
+	l := &leaf{T: t, database: &database{rows: map[string]string{}}, objects: map[status.ObjectRef]*unstructured.Unstructured{},
+		clock: clocktesting.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))}
+	l.reporter = newReporter(&Options{LeafHubName: "leaf", Interval: time.Second, Heartbeat: 10 * time.Second, Resync: time.Hour},
+		l.database, l, l.clock)
+	l.started = l.clock.Now()
+	l.alive = func(context.Context) error { return nil }
+	l.watcher = newWatcher(nil, l.clock, l.changed)
+	for kind := range kinds {
+		l.watcher.note(kind, func() bool { return true })
 	}
-	for i := range batchObjects + 10 {
-		r.changed(status.ObjectRef{Kind: status.KindPlacementRule, Namespace: "ns", Name: fmt.Sprintf("r%04d", i)})
+	return l
+}
+
+func (l *leaf) get(_ context.Context, ref status.ObjectRef) (*unstructured.Unstructured, error) {
+	o, found := l.objects[ref]
+	if !found {
+		return nil, apierrors.NewNotFound(schema.GroupResource{Resource: string(ref.Kind)}, ref.Name)
 	}
-	if err := r.flush(t.Context()); err != nil {
-		t.Fatal(err)
+	return o.DeepCopy(), nil
+}
+
+// has an object on the leaf hub, and tells the reporter.
+func (l *leaf) has(kind status.Kind, text string) {
+	l.Helper()
+	o := object(l.T, text)
+	o.SetGroupVersionKind(kinds[kind])
+	l.objects[status.ObjectRef{Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName()}] = o
+	l.watcher.tell(kind, o, true)
+}
+
+// goes from the leaf hub, and the reporter hears of it.
+func (l *leaf) goes(ref status.ObjectRef) {
+	o := l.objects[ref]
+	delete(l.objects, ref)
+	l.watcher.tell(ref.Kind, o, false)
+}
+
+func (l *leaf) turns() {
+	l.Helper()
+	if _, err := l.turn(l.Context()); err != nil {
+		l.Fatal(err)
 	}
-	var policies []string
-	removed := 0
-	for i, batch := range store.batches {
-		policies = append(policies, batch.CompletePolicies...)
-		removed += len(batch.Removed)
-		if len(batch.Compliance) > 2*batchClusters || len(batch.Removed)+len(batch.Objects)+len(batch.CompletePolicies) > batchObjects {
-			t.Errorf("batch %d has %d clusters and %d removals", i, len(batch.Compliance), len(batch.Removed))
+}
+
+// TestTurnsEnd: what changes while a turn writes is for the next turn. A hub
+// that is never quiet would else be written without a pause, and never compared.
+func TestTurnsEnd(t *testing.T) {
+	l := newLeaf(t)
+	const rule = `{"metadata":{"namespace":"ns","name":"r","annotations":{"hub-of-hubs.open-cluster-management.io/originOwnerReferenceUid":"global"}},"n":%d}`
+	l.has(status.KindPlacementRule, fmt.Sprintf(rule, 0))
+	changes := 0
+	l.database.before = func() {
+		if changes++; changes < 100 {
+			l.has(status.KindPlacementRule, fmt.Sprintf(rule, changes))
 		}
 	}
-	slices.Sort(policies)
-	if diff := cmp.Diff(want, policies); diff != "" {
-		t.Errorf("policies (-want +got):\n%s", diff)
+	l.turns()
+	if changes > 3 {
+		t.Errorf("one turn wrote %d batches", changes)
 	}
-	if removed != batchObjects+10 || len(r.dirty) != 0 {
-		t.Errorf("%d removed, %d left", removed, len(r.dirty))
+	changes = 100
+	l.turns()
+	if diff := cmp.Diff(1, len(l.database.rows)); diff != "" {
+		t.Errorf("rows (-want +got):\n%s", diff)
 	}
-}
-
-// TestFlushFails: what the database did not take is due again, as it is then.
-func TestFlushFails(t *testing.T) {
-	store, objects := &fakeWriter{away: true}, leaf{"Policy/p": policyOn("p", 1)}
-	r := newTestReporter(store, objects)
-	ref := status.ObjectRef{Kind: status.KindPolicy, Namespace: "ns", Name: "p"}
-	r.changed(ref)
-	if err := r.flush(t.Context()); err == nil {
-		t.Fatal("no error")
-	}
-	if !r.dirty[ref] || len(r.reported) != 0 {
-		t.Errorf("due %v, reported %v", r.dirty, r.reported)
-	}
-	store.away = false
-	objects["Policy/p"] = policyOn("p", 3)
-	if err := r.flush(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if len(store.batches) != 1 || len(store.batches[0].Compliance) != 3 {
-		t.Errorf("batches %+v", store.batches)
-	}
-	if diff := cmp.Diff(reported{ref: "id-p"}, r.reported); diff != "" {
-		t.Errorf("reported (-want +got):\n%s", diff)
-	}
-	delete(objects, "Policy/p")
-	r.changed(ref)
-	if err := r.flush(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if last := store.batches[1]; len(last.Compliance) != 0 || !slices.Equal(last.CompletePolicies, []string{"id-p"}) {
-		t.Errorf("after it went: %+v", last)
+	if last := l.database.batches[len(l.database.batches)-1]; !strings.Contains(string(last.Objects[0].Payload), `"n":2`) {
+		t.Errorf("the last change is not written: %s", last.Objects[0].Payload)
 	}
 }
 
-// TestBeatsForTheLiving: a leaf hub that does not answer does not beat.
-func TestBeatsForTheLiving(t *testing.T) {
-	store := &fakeWriter{}
-	r := newTestReporter(store, nil)
-	r.alive = func(context.Context) error { return errors.New("no answer") }
-	if err := r.beatOnce(t.Context()); err == nil || store.beats != 0 {
-		t.Errorf("of a hub that does not answer: %d beats, %v", store.beats, err)
+// TestNothingIsLost: what changed while the database was away is written, as it is
+// when it is back.
+func TestNothingIsLost(t *testing.T) {
+	l := newLeaf(t)
+	l.turns()
+	l.database.refuses = errors.New("away")
+	const addOn = `{"metadata":{"namespace":"cluster1","name":"helloworld","uid":"u"},"n":%d}`
+	l.has(status.KindManagedClusterAddOn, fmt.Sprintf(addOn, 1))
+	if _, err := l.turn(t.Context()); !errors.Is(err, l.database.refuses) {
+		t.Fatalf("the error is %v", err)
 	}
-	r.alive = func(context.Context) error { return nil }
-	if err := r.beatOnce(t.Context()); err != nil || store.beats != 1 {
-		t.Errorf("of one that does: %d beats, %v", store.beats, err)
+	l.has(status.KindManagedClusterAddOn, fmt.Sprintf(addOn, 2))
+	l.database.refuses = nil
+	l.turns()
+	if got := l.database.rows["ManagedClusterAddOn cluster1/helloworld"]; !strings.Contains(got, `"n":2`) {
+		t.Errorf("the row is %q", got)
+	}
+}
+
+// TestOneLimit: how long a batch may take the store says, and nobody else: of two
+// limits one never counts.
+func TestOneLimit(t *testing.T) {
+	l := newLeaf(t)
+	l.has(status.KindManagedCluster, `{"metadata":{"name":"cluster1"}}`)
+	l.turns()
+	if len(l.database.batches) == 0 || l.database.limited {
+		t.Errorf("%d batches, limited by the reporter: %v", len(l.database.batches), l.database.limited)
+	}
+}
+
+// TestRejectedIsSaidOnce: an entry that the database does not take comes again at
+// every change of its object, and fills no log.
+func TestRejectedIsSaidOnce(t *testing.T) {
+	l := newLeaf(t)
+	var log bytes.Buffer
+	ctx := klog.NewContext(t.Context(), textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&log))))
+	l.database.rejects = many(500)
+	for i := range 3 {
+		l.has(status.KindManagedCluster, fmt.Sprintf(`{"metadata":{"name":"cluster1"},"n":%d}`, i))
+		l.clock.Step(2 * time.Hour) // everything is compared
+		if _, err := l.turn(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, `"9: bad"] more=490`) {
+		t.Errorf("the log is\n%s", got)
+	}
+}
+
+// TestFormerLeader: a reporter that was leader before writes late what it knew
+// then. It does not stay: everything is compared once more when it must be over.
+func TestFormerLeader(t *testing.T) {
+	l := newLeaf(t)
+	l.has(status.KindPolicy, from("p", "g", 1, "a"))
+	l.turns()
+	late := status.Batch{CompletePolicies: []string{"g", "h"}, Compliance: []status.ComplianceEntry{
+		{PolicyID: "g", Cluster: "a", Compliance: "unknown"}, {PolicyID: "h", Cluster: "a", Compliance: "unknown"}}}
+	if _, err := l.database.Apply(t.Context(), "leaf", late); err != nil {
+		t.Fatal(err)
+	}
+	l.clock.Step(formerLeader)
+	l.turns()
+	if diff := cmp.Diff(map[string]string{"Policy g a": "compliant"}, l.database.rows); diff != "" {
+		t.Errorf("rows (-want +got):\n%s", diff)
+	}
+	before := len(l.database.batches)
+	l.clock.Step(formerLeader)
+	l.turns()
+	if got := len(l.database.batches) - before; got != 0 {
+		t.Errorf("%d batches when nothing is due", got)
 	}
 }
