@@ -183,10 +183,11 @@ type querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }
 
-// heartbeats takes the clock in the same time zone as the column's default does, which has none.
+// heartbeats reads the column, which has no time zone, in the session's, in which its default was written. Then both
+// clocks are moments: where a zone changes to summer time they would be an hour apart otherwise.
 func heartbeats(ctx context.Context, in querier) (status.Heartbeats, error) {
 	all := status.Heartbeats{Last: map[string]time.Time{}}
-	rows, err := in.Query(ctx, `SELECT clock_timestamp()::timestamp, h.leaf_hub_name, h.last_timestamp
+	rows, err := in.Query(ctx, `SELECT clock_timestamp(), h.leaf_hub_name, h.last_timestamp::timestamptz
 FROM (SELECT) one LEFT JOIN status.leaf_hub_heartbeats h ON isfinite(h.last_timestamp)`)
 	if err != nil {
 		return all, err
