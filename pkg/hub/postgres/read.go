@@ -187,14 +187,14 @@ type querier interface {
 // clocks are moments: where a zone changes to summer time they would be an hour apart otherwise.
 func heartbeats(ctx context.Context, in querier) (status.Heartbeats, error) {
 	all := status.Heartbeats{Last: map[string]time.Time{}}
-	rows, err := in.Query(ctx, `SELECT clock_timestamp(), h.leaf_hub_name, h.last_timestamp::timestamptz
+	rows, err := in.Query(ctx, `SELECT clock_timestamp(), pg_postmaster_start_time(), h.leaf_hub_name, h.last_timestamp::timestamptz
 FROM (SELECT) one LEFT JOIN status.leaf_hub_heartbeats h ON isfinite(h.last_timestamp)`)
 	if err != nil {
 		return all, err
 	}
 	var leafHub *string
 	var last *time.Time
-	_, err = pgx.ForEachRow(rows, []any{&all.Now, &leafHub, &last}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&all.Now, &all.Started, &leafHub, &last}, func() error {
 		if leafHub != nil && last != nil {
 			all.Last[*leafHub] = *last
 		}

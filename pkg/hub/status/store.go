@@ -57,8 +57,10 @@ type Changes struct {
 
 // Heartbeats says when each leaf hub was last heard of.
 type Heartbeats struct {
-	// Now is the database's clock when it was asked; only its distance to the times in Last means something.
+	// Now is the database's clock when it was asked; only its distance to the other times means something.
 	Now time.Time
+	// Started is when the database's server started: before that nobody could beat. Zero: it is not known.
+	Started time.Time
 	// Last has no entry for a leaf hub that never beat.
 	Last map[string]time.Time
 }
