@@ -59,7 +59,7 @@ SELECT server.id || pg_current_snapshot()::text,
 		OR EXISTS (SELECT FROM hub_of_hubs.change_log_state s
 			WHERE pg_snapshot_xmax(since.seen) < pg_snapshot_xmax(s.trimmed)
 			OR EXISTS (SELECT FROM pg_snapshot_xip(since.seen) x WHERE pg_visible_in_snapshot(x, s.trimmed))),
-	coalesce(changed.kind, ''), coalesce(changed.key, ''), coalesce(changed.age, 0)
+	coalesce(changed.kind, ''), coalesce(changed.key, ''), coalesce(changed.age, 0), pg_is_in_recovery()
 FROM server CROSS JOIN since LEFT JOIN changed ON true`
 }
 
@@ -76,8 +76,12 @@ func (s *Store) Changes(ctx context.Context, since status.Cursor) (status.Change
 	for rows.Next() {
 		var next, kind, key string
 		var age float64
-		if err := rows.Scan(&next, &changes.Reset, &kind, &key, &age); err != nil {
+		var standby bool
+		if err := rows.Scan(&next, &changes.Reset, &kind, &key, &age, &standby); err != nil {
 			return status.Changes{}, s.wrap(err, "read what changed")
+		}
+		if standby {
+			return status.Changes{}, s.wrap(errStandby, "read what changed")
 		}
 		changes.Next = status.Cursor(next)
 		if key != "" {

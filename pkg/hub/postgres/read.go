@@ -184,17 +184,21 @@ type querier interface {
 }
 
 // heartbeats reads the column, which has no time zone, in the session's, in which its default was written. Then both
-// clocks are moments: where a zone changes to summer time they would be an hour apart otherwise.
+// clocks are moments: where a zone changes to summer time they would be an hour apart otherwise. A standby's are refused.
 func heartbeats(ctx context.Context, in querier) (status.Heartbeats, error) {
 	all := status.Heartbeats{Last: map[string]time.Time{}}
-	rows, err := in.Query(ctx, `SELECT clock_timestamp(), pg_postmaster_start_time(), h.leaf_hub_name, h.last_timestamp::timestamptz
+	rows, err := in.Query(ctx, `SELECT clock_timestamp(), pg_postmaster_start_time(), pg_is_in_recovery(), h.leaf_hub_name, h.last_timestamp::timestamptz
 FROM (SELECT) one LEFT JOIN status.leaf_hub_heartbeats h ON isfinite(h.last_timestamp)`)
 	if err != nil {
 		return all, err
 	}
+	var standby bool
 	var leafHub *string
 	var last *time.Time
-	_, err = pgx.ForEachRow(rows, []any{&all.Now, &all.Started, &leafHub, &last}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&all.Now, &all.Started, &standby, &leafHub, &last}, func() error {
+		if standby {
+			return errStandby
+		}
 		if leafHub != nil && last != nil {
 			all.Last[*leafHub] = *last
 		}

@@ -109,12 +109,14 @@ func (s *Store) Ping(ctx context.Context) error {
 	return s.wrap(s.pool.Ping(ctx), "reach the database")
 }
 
-// CheckSchema says whether the database is migrated as far as this program needs it; further is right, too.
+// CheckSchema says whether the database is migrated as far as this program needs it; further is right, too. A standby is
+// refused: it takes no writes, and a reader of changes would lose some.
 func (s *Store) CheckSchema(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	var version int32
-	err := s.pool.QueryRow(ctx, "SELECT version FROM "+versionTable).Scan(&version)
+	var standby bool
+	err := s.pool.QueryRow(ctx, "SELECT version, pg_is_in_recovery() FROM "+versionTable).Scan(&version, &standby)
 	var refused *pgconn.PgError
 	switch {
 	case errors.Is(err, pgx.ErrNoRows), errors.As(err, &refused) && refused.Code == codeUndefinedTable:
@@ -124,6 +126,8 @@ func (s *Store) CheckSchema(ctx context.Context) error {
 			"GRANT hub_of_hubs_status_reader (or _writer) to the user: %w", s.pool.Config().ConnConfig.User, err)
 	case err != nil:
 		return s.wrap(err, "read the database's schema version")
+	case standby:
+		return s.wrap(errStandby, "read the database's schema version")
 	}
 	if needed := newestMigration(); version < needed {
 		return fmt.Errorf("the database's schema is at version %d, version %d is needed: run the migrations", version, needed)
