@@ -26,7 +26,7 @@ func TestMigrateAtOnce(t *testing.T) {
 	if err := Migrate(t.Context(), d.url); err != nil {
 		t.Fatalf("a second run: %v", err)
 	}
-	if got, want := d.text("SELECT version FROM hub_of_hubs.schema_version"), "4"; got != want {
+	if got, want := d.text("SELECT version FROM hub_of_hubs.schema_version"), "5"; got != want {
 		t.Errorf("version %s, want %s", got, want)
 	}
 	if err := d.open(reader).CheckSchema(t.Context()); err != nil {

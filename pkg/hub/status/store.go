@@ -79,6 +79,9 @@ type ComplianceRow struct {
 type PayloadRow struct {
 	LeafHub string
 	Payload []byte
+	// Count is how many objects of the leaf hub have this payload; zero counts as one. Only of an AddOnSummary, whose
+	// payloads have nothing but their conditions' types, statuses and reasons, it may be more than one.
+	Count int64
 }
 
 // Object is everything that the database knows about one key.
@@ -100,7 +103,7 @@ type Snapshot struct {
 	// Objects are in the order of the keys that were asked for, one for each.
 	Objects    []Object
 	Heartbeats Heartbeats
-	// Rows is how many rows of status.* were read.
+	// Rows is how many rows were read: of status.*, where those of an AddOnSummary that are alike are one.
 	Rows int
 }
 
