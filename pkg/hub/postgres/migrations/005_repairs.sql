@@ -40,3 +40,59 @@ REINDEX INDEX status.subscription_statuses_subject_idx;
 REINDEX INDEX status.subscription_reports_subject_idx;
 -- readers look at everything once
 INSERT INTO hub_of_hubs.change_log (source, key) VALUES ('subscription_statuses', '');
+
+-- The log is trimmed by what leaf hubs' heartbeats call: at most once a minute, and at every heartbeat while more is left
+-- than one of them removes, which is up to 50,000 rows in about a second. Transaction ids that lie in the future are of
+-- another server, from which the database was restored: such rows go, and such snapshots are replaced.
+CREATE OR REPLACE FUNCTION hub_of_hubs.trim_change_log() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    begun constant timestamptz = clock_timestamp();
+    chunk constant bigint = 5000;
+    removed bigint;
+    state hub_of_hubs.change_log_state;
+BEGIN
+    -- in a stricter isolation another one's trim would be an error of the heartbeat
+    IF current_setting('transaction_isolation') <> 'read committed' THEN
+        RETURN NULL;
+    END IF;
+    PERFORM FROM hub_of_hubs.change_log_state s WHERE s.last_trim < clock_timestamp() - interval '1 minute';
+    IF NOT FOUND THEN
+        RETURN NULL;
+    END IF;
+    SELECT * INTO state FROM hub_of_hubs.change_log_state FOR UPDATE SKIP LOCKED;
+    IF NOT FOUND THEN
+        RETURN NULL;
+    END IF;
+    IF pg_snapshot_xmax(state.trimmed) > pg_snapshot_xmax(pg_current_snapshot()) THEN
+        state.trimmed = NULL;
+    END IF;
+    IF pg_snapshot_xmax(state.pending) > pg_snapshot_xmax(pg_current_snapshot()) THEN
+        state.pending = pg_current_snapshot();
+        state.pending_since = clock_timestamp();
+    ELSIF state.pending_since < clock_timestamp() - interval '5 minutes' THEN
+        state.trimmed = state.pending;
+        state.pending = pg_current_snapshot();
+        state.pending_since = clock_timestamp();
+    END IF;
+    FOR turn IN 1 .. 10 LOOP
+        -- this transaction's own id may lie beyond its snapshot
+        DELETE FROM hub_of_hubs.change_log WHERE ctid = ANY (ARRAY(
+            SELECT l.ctid FROM hub_of_hubs.change_log l
+            WHERE l.xid >= pg_snapshot_xmax(pg_current_snapshot()) AND l.xid <> pg_current_xact_id()
+            LIMIT chunk));
+        GET DIAGNOSTICS removed = ROW_COUNT;
+        IF removed < chunk THEN
+            DELETE FROM hub_of_hubs.change_log WHERE ctid = ANY (ARRAY(
+                SELECT l.ctid FROM hub_of_hubs.change_log l
+                WHERE l.xid < pg_snapshot_xmax(state.trimmed) AND pg_visible_in_snapshot(l.xid, state.trimmed)
+                LIMIT chunk));
+            GET DIAGNOSTICS removed = ROW_COUNT;
+        END IF;
+        EXIT WHEN removed < chunk OR clock_timestamp() > begun + interval '1 second';
+    END LOOP;
+    UPDATE hub_of_hubs.change_log_state SET trimmed = state.trimmed, pending = state.pending,
+        pending_since = state.pending_since,
+        last_trim = CASE WHEN removed < chunk THEN clock_timestamp() ELSE '-infinity' END;
+    RETURN NULL;
+END $$;
