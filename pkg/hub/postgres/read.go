@@ -16,6 +16,10 @@ var uuidForm = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
 // Read implements status.Reader.
 func (s *Store) Read(ctx context.Context, keys []status.Key) (status.Snapshot, error) {
+	if err := s.reads.Acquire(ctx, 1); err != nil {
+		return status.Snapshot{}, s.wrap(err, "wait for a connection to read the rows of %d objects", len(keys))
+	}
+	defer s.reads.Release(1)
 	var snapshot status.Snapshot
 	err := s.read(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		reading := newReading(tx, s.namespace, keys)

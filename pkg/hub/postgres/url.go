@@ -48,6 +48,12 @@ func checkURL(raw string) error {
 	return nil
 }
 
+// hasParameter says whether a URL gives a parameter a value.
+func hasParameter(raw, name string) bool {
+	parsed, err := url.Parse(raw)
+	return err == nil && parsed.Query().Get(name) != ""
+}
+
 // secretsOf returns what must not be shown of a database URL, in every form that a message may have it.
 func secretsOf(raw string) []string {
 	parsed, err := url.Parse(raw)

@@ -111,3 +111,22 @@ func TestOpenOptions(t *testing.T) {
 		t.Error("there is no server, but it answers")
 	}
 }
+
+// TestConnections: how many there are does not depend on the machine, and some are left beside those that read.
+func TestConnections(t *testing.T) {
+	for _, c := range []struct {
+		parameters string
+		conns      int32
+		reads      int64
+	}{
+		{"", 16, 13}, {"?sslmode=disable", 16, 13}, {"?pool_max_conns=50", 50, 47}, {"?pool_max_conns=4", 4, 1}, {"?pool_max_conns=1", 1, 1},
+	} {
+		config, err := parse("postgres://user@host:5432/db" + c.parameters)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if config.MaxConns != c.conns || readsAtOnce(config.MaxConns) != c.reads {
+			t.Errorf("%q: %d connections, %d reads at once; want %d and %d", c.parameters, config.MaxConns, readsAtOnce(config.MaxConns), c.conns, c.reads)
+		}
+	}
+}
