@@ -40,8 +40,8 @@ func checkURL(raw string) error {
 		return fmt.Errorf("the database URL (DATABASE_URL) is not a URL: %s", escapeHint)
 	case strings.Contains(raw, "#"):
 		return fmt.Errorf("the database URL (DATABASE_URL) contains #: %s", escapeHint)
-	case parsed.Hostname() == "":
-		return fmt.Errorf("the database URL (DATABASE_URL) names no host: %s", escapeHint)
+	case parsed.Hostname() == "" && parsed.Query().Get("host") == "":
+		return fmt.Errorf("the database URL (DATABASE_URL) names no host, before the database or as host=: %s", escapeHint)
 	case strings.Contains(parsed.Path, "@") || strings.Contains(parsed.RawQuery, "@"):
 		return fmt.Errorf("the database URL (DATABASE_URL) has @ behind the host: %s", escapeHint)
 	}
