@@ -30,6 +30,8 @@ WHERE l.source = '%[3]s' AND NOT s.deleted`, a.kind, a.spec, a.rows)
 //   - the cursor is of another server, or of a timeline that was left,
 //   - it is of a later time than now (the same server, restored), or
 //   - something that was trimmed is not in it.
+//
+// What lies in the future is of another server, whose dump was restored here, and says nothing.
 func changesQuery() string {
 	kinds := make([]string, len(aggregatedKinds))
 	for i, kind := range aggregatedKinds {
@@ -46,6 +48,7 @@ WITH server AS MATERIALIZED (
 	SELECT l.source, l.key, extract(epoch FROM clock_timestamp() - min(l.changed_at))::float8 AS age
 	FROM hub_of_hubs.change_log l, since
 	WHERE l.xid >= pg_snapshot_xmin(since.seen) AND NOT pg_visible_in_snapshot(l.xid, since.seen)
+		AND l.xid < pg_snapshot_xmax(pg_current_snapshot())
 	GROUP BY l.source, l.key
 ), changed AS (
 	SELECT kind, key, max(age) AS age FROM (
@@ -57,9 +60,10 @@ SELECT server.id || pg_current_snapshot()::text,
 		OR pg_snapshot_xmax(since.seen) > pg_snapshot_xmax(pg_current_snapshot())
 		OR EXISTS (SELECT FROM log WHERE key = '')
 		OR EXISTS (SELECT FROM hub_of_hubs.change_log_state s
-			WHERE pg_snapshot_xmax(since.seen) < pg_snapshot_xmax(s.trimmed)
-			OR EXISTS (SELECT FROM pg_snapshot_xip(since.seen) x WHERE pg_visible_in_snapshot(x, s.trimmed))),
-	coalesce(changed.kind, ''), coalesce(changed.key, ''), coalesce(changed.age, 0)
+			WHERE pg_snapshot_xmax(s.trimmed) <= pg_snapshot_xmax(pg_current_snapshot())
+			AND (pg_snapshot_xmax(since.seen) < pg_snapshot_xmax(s.trimmed)
+				OR EXISTS (SELECT FROM pg_snapshot_xip(since.seen) x WHERE pg_visible_in_snapshot(x, s.trimmed)))),
+	coalesce(changed.kind, ''), coalesce(changed.key, ''), coalesce(changed.age, 0), pg_is_in_recovery()
 FROM server CROSS JOIN since LEFT JOIN changed ON true`
 }
 
@@ -76,8 +80,12 @@ func (s *Store) Changes(ctx context.Context, since status.Cursor) (status.Change
 	for rows.Next() {
 		var next, kind, key string
 		var age float64
-		if err := rows.Scan(&next, &changes.Reset, &kind, &key, &age); err != nil {
+		var standby bool
+		if err := rows.Scan(&next, &changes.Reset, &kind, &key, &age, &standby); err != nil {
 			return status.Changes{}, s.wrap(err, "read what changed")
+		}
+		if standby {
+			return status.Changes{}, s.wrap(errStandby, "read what changed")
 		}
 		changes.Next = status.Cursor(next)
 		if key != "" {

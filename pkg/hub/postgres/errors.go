@@ -19,6 +19,11 @@ const (
 	classIntegrityFailed = "23"
 )
 
+// errStandby is about a server that follows another one. Its snapshots do not know the transactions that run on the
+// primary, so that a cursor would pass over what they commit, and what it has may be old.
+var errStandby = errors.New("the server is a standby: name the primary in DATABASE_URL, " +
+	"or all servers and target_session_attrs=read-write")
+
 // described is an error with what was tried, and without secrets.
 type described struct {
 	message string

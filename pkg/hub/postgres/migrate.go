@@ -23,6 +23,8 @@ const (
 	// oldestServer is PostgreSQL 13: the log of changes needs xid8 and pg_snapshot.
 	oldestServer = 130000
 	unlockWithin = 10 * time.Second
+	// lockWithin is how long a migration waits for another one: the longest is an index on a hundred million rows.
+	lockWithin = 15 * time.Minute
 )
 
 // migrationFiles are named NNN_what.sql, from 001 on without a gap.
@@ -45,8 +47,13 @@ var newestMigration = sync.OnceValue(func() int32 {
 
 // Migrate brings a database's tables, indexes, triggers and roles up to date. It is run as the owner of the tables, may
 // be run any number of times and by any number of processes at once, and only goes forward: a database that a newer
-// program migrated is left as it is. Each migration is one transaction.
+// program migrated is left as it is. Each migration is one transaction. The URL has to name the server itself: a pooler
+// that shares connections may keep the lock.
 func Migrate(ctx context.Context, url string) error {
+	return migrateWithin(ctx, url, lockWithin)
+}
+
+func migrateWithin(ctx context.Context, url string, patience time.Duration) error {
 	config, err := parse(url)
 	if err != nil {
 		return err
@@ -57,11 +64,11 @@ func Migrate(ctx context.Context, url string) error {
 		return describe(err, secrets, "migrate the database")
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
-	return describe(lockAndMigrate(ctx, conn), secrets, "migrate the database")
+	return describe(lockAndMigrate(ctx, conn, patience), secrets, "migrate the database")
 }
 
 // lockAndMigrate lets one process at a time migrate: the others wait, and then find nothing to do.
-func lockAndMigrate(ctx context.Context, conn *pgx.Conn) (err error) {
+func lockAndMigrate(ctx context.Context, conn *pgx.Conn, patience time.Duration) (err error) {
 	var version int
 	if err := conn.QueryRow(ctx, "SELECT current_setting('server_version_num')::int").Scan(&version); err != nil {
 		return err
@@ -69,7 +76,7 @@ func lockAndMigrate(ctx context.Context, conn *pgx.Conn) (err error) {
 	if version < oldestServer {
 		return fmt.Errorf("the server is PostgreSQL %d: 13 or later is needed", version/10000)
 	}
-	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock($1)", migrationLock); err != nil {
+	if err := lock(ctx, conn, patience); err != nil {
 		return err
 	}
 	defer func() {
@@ -82,6 +89,21 @@ func lockAndMigrate(ctx context.Context, conn *pgx.Conn) (err error) {
 		return err
 	}
 	return runMigrations(ctx, conn)
+}
+
+// lock waits for the lock, but not for one that nobody gives back.
+func lock(ctx context.Context, conn *pgx.Conn, patience time.Duration) error {
+	waiting, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	_, err := conn.Exec(waiting, "SELECT pg_advisory_lock($1)", migrationLock)
+	if err != nil && ctx.Err() == nil && errors.Is(waiting.Err(), context.DeadlineExceeded) {
+		return fmt.Errorf("another session has held the migrations' lock for %s: either a migration is running, then run this one "+
+			"again later; or one went through a pooler, such as PgBouncer, that kept the lock, then end the session (SELECT "+
+			"pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND granted "+
+			"AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) AND (classid::bigint << 32 | objid::bigint) = %d) "+
+			"and have DATABASE_URL name the server itself: %w", patience, migrationLock, err)
+	}
+	return err
 }
 
 func runMigrations(ctx context.Context, conn *pgx.Conn) error {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sync/errgroup"
@@ -106,6 +107,29 @@ func TestMigrateCancelled(t *testing.T) {
 	if err := Migrate(ctx, d.url); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want it cancelled", err)
 	}
+	if err := Migrate(t.Context(), d.url); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestMigrateLocked: a lock that a pooler's session keeps is not waited for without end, and the message says how to get
+// rid of it.
+func TestMigrateLocked(t *testing.T) {
+	d := emptyDatabase(t, shared)
+	d.exec("SELECT pg_advisory_lock($1)", migrationLock)
+	err := migrateWithin(t.Context(), d.url, time.Second)
+	if err == nil || !strings.Contains(err.Error(), "held the migrations' lock for 1s") || !strings.Contains(err.Error(), "pooler") {
+		t.Fatalf("got %v, want to be told of the lock and of poolers", err)
+	}
+	if _, statement, found := strings.Cut(err.Error(), "(SELECT pg_terminate_backend(pid)"); !found {
+		t.Error("the message does not say how to end the session")
+	} else {
+		statement, _, _ = strings.Cut(statement, ") and have DATABASE_URL")
+		if got := d.text("SELECT count(*)" + statement); got != "1" {
+			t.Errorf("what the message says finds %s sessions, want the one that has the lock", got)
+		}
+	}
+	d.exec("SELECT pg_advisory_unlock($1)", migrationLock)
 	if err := Migrate(t.Context(), d.url); err != nil {
 		t.Error(err)
 	}

@@ -16,6 +16,10 @@ var uuidForm = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
 // Read implements status.Reader.
 func (s *Store) Read(ctx context.Context, keys []status.Key) (status.Snapshot, error) {
+	if err := s.reads.Acquire(ctx, 1); err != nil {
+		return status.Snapshot{}, s.wrap(err, "wait for a connection to read the rows of %d objects", len(keys))
+	}
+	defer s.reads.Release(1)
 	var snapshot status.Snapshot
 	err := s.read(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		reading := newReading(tx, s.namespace, keys)
@@ -72,8 +76,7 @@ func (r *reading) kind(ctx context.Context, kind aggregated) error {
 		for _, id := range ids {
 			r.found(kind.kind, id, "", id)
 		}
-		return r.payloads(ctx, kind, `SELECT hub_of_hubs.subject('`+kind.rows+`', payload), leaf_hub_name, payload
-FROM status.`+kind.rows+` WHERE hub_of_hubs.subject('`+kind.rows+`', payload) = ANY($1::text[])`, ids)
+		return r.payloads(ctx, kind, addOnsAlike, ids)
 	}
 	ids, err := r.specs(ctx, kind, ids)
 	if err != nil || len(ids) == 0 {
@@ -82,10 +85,15 @@ FROM status.`+kind.rows+` WHERE hub_of_hubs.subject('`+kind.rows+`', payload) = 
 	if kind.rows == complianceTable {
 		return r.compliance(ctx, kind, ids)
 	}
-	return r.payloads(ctx, kind, fmt.Sprintf(`SELECT s.id::text, t.leaf_hub_name, t.payload
+	return r.payloads(ctx, kind, fmt.Sprintf(`SELECT s.id::text, t.leaf_hub_name, t.payload, 1::bigint
 FROM spec.%[1]s s JOIN status.%[2]s t ON hub_of_hubs.subject('%[2]s', t.payload) = hub_of_hubs.subject('%[1]s', s.payload)
 WHERE s.id = ANY($1::uuid[])`, kind.spec, kind.rows), ids)
 }
+
+// addOnsAlike counts the clusters of each leaf hub whose add-ons say the same: a million clusters are a few rows.
+const addOnsAlike = `
+SELECT hub_of_hubs.subject('managedclusteraddons', payload), leaf_hub_name, says, count(*) FROM status.managedclusteraddons
+WHERE hub_of_hubs.subject('managedclusteraddons', payload) = ANY($1::text[]) GROUP BY 1, 2, 3`
 
 // found marks the objects of a key as found.
 func (r *reading) found(kind status.Kind, id, namespace, name string) {
@@ -148,20 +156,20 @@ func (r *reading) shared(value []byte) string {
 	return known
 }
 
-// payloads reads rows of id or subject, leaf hub and payload.
+// payloads reads rows of id or subject, leaf hub, payload, and how many are alike.
 func (r *reading) payloads(ctx context.Context, kind aggregated, sql string, ids []string) error {
 	rows, err := r.tx.Query(ctx, sql, ids)
 	if err != nil {
 		return err
 	}
-	var id, leafHub string
-	var payload []byte
-	_, err = pgx.ForEachRow(rows, []any{&id, &leafHub, &payload}, func() error {
+	var id string
+	var row status.PayloadRow
+	_, err = pgx.ForEachRow(rows, []any{&id, &row.LeafHub, &row.Payload, &row.Count}, func() error {
 		for _, i := range r.byKey[status.Key{Kind: kind.kind, ID: id}] {
-			r.Objects[i].Payloads = append(r.Objects[i].Payloads, status.PayloadRow{LeafHub: leafHub, Payload: payload})
+			r.Objects[i].Payloads = append(r.Objects[i].Payloads, row)
 		}
 		r.Rows++
-		payload = nil
+		row.Payload = nil
 		return nil
 	})
 	return err
@@ -183,17 +191,22 @@ type querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }
 
-// heartbeats takes the clock in the same time zone as the column's default does, which has none.
+// heartbeats reads the column, which has no time zone, in the session's, in which its default was written. Then both
+// clocks are moments: where a zone changes to summer time they would be an hour apart otherwise. A standby's are refused.
 func heartbeats(ctx context.Context, in querier) (status.Heartbeats, error) {
 	all := status.Heartbeats{Last: map[string]time.Time{}}
-	rows, err := in.Query(ctx, `SELECT clock_timestamp()::timestamp, h.leaf_hub_name, h.last_timestamp
+	rows, err := in.Query(ctx, `SELECT clock_timestamp(), pg_postmaster_start_time(), pg_is_in_recovery(), h.leaf_hub_name, h.last_timestamp::timestamptz
 FROM (SELECT) one LEFT JOIN status.leaf_hub_heartbeats h ON isfinite(h.last_timestamp)`)
 	if err != nil {
 		return all, err
 	}
+	var standby bool
 	var leafHub *string
 	var last *time.Time
-	_, err = pgx.ForEachRow(rows, []any{&all.Now, &leafHub, &last}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&all.Now, &all.Started, &standby, &leafHub, &last}, func() error {
+		if standby {
+			return errStandby
+		}
 		if leafHub != nil && last != nil {
 			all.Last[*leafHub] = *last
 		}

@@ -29,7 +29,7 @@ var anyOrder = cmp.Options{
 
 func payloads(texts ...string) (rows []status.PayloadRow) {
 	for _, text := range texts {
-		rows = append(rows, status.PayloadRow{LeafHub: "hub1", Payload: []byte(text)})
+		rows = append(rows, status.PayloadRow{LeafHub: "hub1", Payload: []byte(text), Count: 1})
 	}
 	return rows
 }
@@ -68,8 +68,7 @@ func TestRead(t *testing.T) {
 			Payloads: payloads(`{"metadata": {"name": "sub", "namespace": "ns"}}`)},
 		{Key: keys[10], Found: true, Namespace: "ns", Name: "sub", Payloads: payloads(`{"metadata": {"name": "where", ` +
 			`"labels": {"apps.open-cluster-management.io/hosting-subscription": "ns.sub"}, "namespace": "else"}}`)},
-		{Key: addOn, Found: true, Name: "helloworld",
-			Payloads: payloads(`{"metadata": {"name": "helloworld", "namespace": "c1"}}`)},
+		{Key: addOn, Found: true, Name: "helloworld", Payloads: payloads(`{"status": null}`)},
 		policy,
 	}
 	if diff := cmp.Diff(want, snapshot.Objects, anyOrder); diff != "" {
@@ -80,6 +79,47 @@ func TestRead(t *testing.T) {
 	}
 	if age := snapshot.Heartbeats.Now.Sub(snapshot.Heartbeats.Last["hub1"]); age < 0 || age > time.Hour || len(snapshot.Heartbeats.Last) != 1 {
 		t.Errorf("heartbeats %+v, want one of hub1 just now", snapshot.Heartbeats)
+	}
+}
+
+// TestReadAddOns: clusters that say the same come as one row, and what is no condition comes as it is.
+func TestReadAddOns(t *testing.T) {
+	d := newDatabase(t)
+	insert := func(hub, name, from, to, status string) {
+		d.exec(`INSERT INTO status.managedclusteraddons SELECT gen_random_uuid(), '` + hub + `', jsonb_build_object(
+			'metadata', jsonb_build_object('namespace', 'c' || i, 'name', '` + name + `'), 'other', i, 'status', jsonb '` + status + `')
+			FROM generate_series(` + from + `, ` + to + `) i`)
+	}
+	good := `{"type": "Available", "status": "True", "reason": "R", "message": "m%s", "lastTransitionTime": "%s"}`
+	synced := `{"type": "ConfigMapsSynced", "status": "True", "reason": "Synced"}`
+	insert("hub1", "a", "1", "500", `{"conditions": [`+fmt.Sprintf(good, "1", "2026")+`, `+synced+`], "registrations": 1}`)
+	insert("hub1", "a", "501", "700", `{"conditions": [`+synced+`, `+fmt.Sprintf(good, "2", "")+`]}`)
+	insert("hub2", "a", "1", "2", `{"conditions": [`+fmt.Sprintf(good, "1", "2026")+`, `+synced+`]}`)
+	insert("hub1", "b", "1", "3", `{"conditions": []}`)
+	insert("hub1", "b", "4", "4", `{"conditions": ["x", 1]}`)
+	insert("hub1", "b", "5", "5", `{"conditions": {"x": 1}}`)
+	insert("hub1", "b", "6", "6", `[]`)
+	insert("hub1", "b", "7", "7", `{}`)
+	snapshot, err := d.open(reader).Read(t.Context(), []status.Key{{Kind: status.KindAddOnSummary, ID: "a"}, {Kind: status.KindAddOnSummary, ID: "b"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := func(hub string, count int64, said string) status.PayloadRow {
+		return status.PayloadRow{LeafHub: hub, Count: count, Payload: []byte(`{"status": ` + said + `}`)}
+	}
+	alike := `{"conditions": [{"type": "Available", "reason": "R", "status": "True"}, {"type": "ConfigMapsSynced", "reason": "Synced", "status": "True"}]}`
+	want := [][]status.PayloadRow{
+		{row("hub1", 700, alike), row("hub2", 2, alike)},
+		{row("hub1", 3, `{"conditions": []}`), row("hub1", 1, `{"conditions": ["x", 1]}`), row("hub1", 1, `{"conditions": {"x": 1}}`),
+			row("hub1", 1, `[]`), row("hub1", 1, `{"conditions": null}`)},
+	}
+	for i, object := range snapshot.Objects {
+		if diff := cmp.Diff(want[i], object.Payloads, anyOrder); diff != "" {
+			t.Errorf("%s, -want +got:\n%s", object.Name, diff)
+		}
+	}
+	if snapshot.Rows != 7 {
+		t.Errorf("%d rows were read, want 7", snapshot.Rows)
 	}
 }
 
@@ -221,7 +261,7 @@ func TestReadOneMoment(t *testing.T) {
 	}
 	for _, object := range snapshot.Objects {
 		if len(object.Payloads) != 1 || strings.Contains(string(object.Payloads[0].Payload), "later") {
-			t.Errorf("%s is of another moment than the first read: %s", object.Key.Kind, object.Payloads)
+			t.Errorf("%s is of another moment than the first read: %v", object.Key.Kind, object.Payloads)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"golang.org/x/sync/semaphore"
 
 	"open-cluster-management.io/helloworld-addon/pkg/hub/status"
 )
@@ -17,6 +18,15 @@ import (
 // DefaultQueryTimeout ends what a database does not answer. The longest honest answer is the rows of one policy on a
 // million clusters.
 const DefaultQueryTimeout = time.Minute
+
+const (
+	// defaultConns is how many connections there are where the URL does not say: pgx would take as many as there are
+	// processors, which has nothing to do with what waits for the database.
+	defaultConns = 16
+	// spareConns are the connections that Read leaves, one each for what changed, the heartbeats and the probe: they do
+	// not wait for a thousand reads.
+	spareConns = 3
+)
 
 // Store is a database that holds what leaf hubs report. What it may do depends on the role of its user: with
 // hub_of_hubs_status_reader it implements ChangeLog, Reader and HeartbeatReader of package status, with
@@ -27,6 +37,7 @@ type Store struct {
 	namespace string
 	secrets   []string
 	changes   string
+	reads     *semaphore.Weighted
 }
 
 var (
@@ -38,7 +49,8 @@ var (
 
 // Options say which database and how much of it.
 type Options struct {
-	// URL is postgres://user:password@host:5432/database with pgx's parameters, such as sslmode and pool_max_conns.
+	// URL is postgres://user:password@host:5432/database with pgx's parameters, such as sslmode and pool_max_conns, which
+	// is 16 where it does not say.
 	URL string
 	// Namespace limits Read and Scan to the objects of this namespace; empty: all.
 	Namespace string
@@ -66,12 +78,16 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 		namespace: options.Namespace,
 		secrets:   secretsOf(options.URL),
 		changes:   changesQuery(),
+		reads:     semaphore.NewWeighted(readsAtOnce(config.MaxConns)),
 	}
 	if store.timeout == 0 {
 		store.timeout = DefaultQueryTimeout
 	}
 	return store, nil
 }
+
+// readsAtOnce is how many of so many connections Read may hold.
+func readsAtOnce(conns int32) int64 { return max(1, int64(conns)-spareConns) }
 
 // parse reads a URL. Nothing is set at the connection's start but the application's name: a pooler such as PgBouncer
 // refuses the rest.
@@ -83,6 +99,9 @@ func parse(raw string) (*pgxpool.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the database URL (DATABASE_URL) is wrong: %s; %s",
 			redact(err.Error(), secretsOf(raw)), hintFor(err.Error()))
+	}
+	if !hasParameter(raw, "pool_max_conns") {
+		config.MaxConns = defaultConns
 	}
 	if config.ConnConfig.RuntimeParams["application_name"] == "" {
 		config.ConnConfig.RuntimeParams["application_name"] = "hub-of-hubs-status"
@@ -109,12 +128,14 @@ func (s *Store) Ping(ctx context.Context) error {
 	return s.wrap(s.pool.Ping(ctx), "reach the database")
 }
 
-// CheckSchema says whether the database is migrated as far as this program needs it; further is right, too.
+// CheckSchema says whether the database is migrated as far as this program needs it; further is right, too. A standby is
+// refused: it takes no writes, and a reader of changes would lose some.
 func (s *Store) CheckSchema(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	var version int32
-	err := s.pool.QueryRow(ctx, "SELECT version FROM "+versionTable).Scan(&version)
+	var standby bool
+	err := s.pool.QueryRow(ctx, "SELECT version, pg_is_in_recovery() FROM "+versionTable).Scan(&version, &standby)
 	var refused *pgconn.PgError
 	switch {
 	case errors.Is(err, pgx.ErrNoRows), errors.As(err, &refused) && refused.Code == codeUndefinedTable:
@@ -124,6 +145,8 @@ func (s *Store) CheckSchema(ctx context.Context) error {
 			"GRANT hub_of_hubs_status_reader (or _writer) to the user: %w", s.pool.Config().ConnConfig.User, err)
 	case err != nil:
 		return s.wrap(err, "read the database's schema version")
+	case standby:
+		return s.wrap(errStandby, "read the database's schema version")
 	}
 	if needed := newestMigration(); version < needed {
 		return fmt.Errorf("the database's schema is at version %d, version %d is needed: run the migrations", version, needed)

@@ -40,12 +40,18 @@ func checkURL(raw string) error {
 		return fmt.Errorf("the database URL (DATABASE_URL) is not a URL: %s", escapeHint)
 	case strings.Contains(raw, "#"):
 		return fmt.Errorf("the database URL (DATABASE_URL) contains #: %s", escapeHint)
-	case parsed.Hostname() == "":
-		return fmt.Errorf("the database URL (DATABASE_URL) names no host: %s", escapeHint)
+	case parsed.Hostname() == "" && parsed.Query().Get("host") == "":
+		return fmt.Errorf("the database URL (DATABASE_URL) names no host, before the database or as host=: %s", escapeHint)
 	case strings.Contains(parsed.Path, "@") || strings.Contains(parsed.RawQuery, "@"):
 		return fmt.Errorf("the database URL (DATABASE_URL) has @ behind the host: %s", escapeHint)
 	}
 	return nil
+}
+
+// hasParameter says whether a URL gives a parameter a value.
+func hasParameter(raw, name string) bool {
+	parsed, err := url.Parse(raw)
+	return err == nil && parsed.Query().Get(name) != ""
 }
 
 // secretsOf returns what must not be shown of a database URL, in every form that a message may have it.

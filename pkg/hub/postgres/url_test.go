@@ -27,6 +27,10 @@ func TestCheckURL(t *testing.T) {
 		{"digits and a slash in the password", "postgres://user:1/s3cret@host:5432/db", "URL-escaped"},
 		{"digits and a question mark in the password", "postgres://user:1?s3cret@host:5432/db", "URL-escaped"},
 		{"no host", "postgres://user:s3cret@/db", "names no host"},
+		{"an empty host", "postgres://user:s3cret@/db?host=", "names no host"},
+		{"a socket's directory", "postgres://user:s3cret@/db?host=/var/run/postgresql", ""},
+		{"a host as a parameter", "postgres:///db?host=host&user=user&password=s3cret", ""},
+		{"a host as a parameter and a question mark in the password", "postgres://user:1?s3cret@/db&host=h", "URL-escaped"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -109,5 +113,35 @@ func TestOpenOptions(t *testing.T) {
 	defer store.Close()
 	if err := store.Ping(t.Context()); err == nil {
 		t.Error("there is no server, but it answers")
+	}
+}
+
+// TestHostParameter: what is accepted is what pgx connects to.
+func TestHostParameter(t *testing.T) {
+	config, err := parse("postgres://user:s3cret@/db?host=/var/run/postgresql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := config.ConnConfig.Host; got != "/var/run/postgresql" {
+		t.Errorf("the host is %q, want the socket's directory", got)
+	}
+}
+
+// TestConnections: how many there are does not depend on the machine, and some are left beside those that read.
+func TestConnections(t *testing.T) {
+	for _, c := range []struct {
+		parameters string
+		conns      int32
+		reads      int64
+	}{
+		{"", 16, 13}, {"?sslmode=disable", 16, 13}, {"?pool_max_conns=50", 50, 47}, {"?pool_max_conns=4", 4, 1}, {"?pool_max_conns=1", 1, 1},
+	} {
+		config, err := parse("postgres://user@host:5432/db" + c.parameters)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if config.MaxConns != c.conns || readsAtOnce(config.MaxConns) != c.reads {
+			t.Errorf("%q: %d connections, %d reads at once; want %d and %d", c.parameters, config.MaxConns, readsAtOnce(config.MaxConns), c.conns, c.reads)
+		}
 	}
 }

@@ -11,8 +11,9 @@ import (
 	"open-cluster-management.io/helloworld-addon/pkg/hub/status"
 )
 
-// lockHub lets one batch of a leaf hub at a time in, should two reporters speak for it.
-const lockHub = `SELECT pg_advisory_xact_lock(hashtextextended('hub_of_hubs/' || $1, 0))`
+// lockHub lets one batch of a leaf hub at a time in, should two reporters speak for it. The memory is for the hash table
+// of removeCompliance: half a million clusters of policies fit.
+const lockHub = `SELECT pg_advisory_xact_lock(hashtextextended('hub_of_hubs/' || $1, 0)), set_config('work_mem', '64MB', true)`
 
 // upsertCompliance writes rows that are new or differ; a row that is as it should be is not even locked.
 const upsertCompliance = `
@@ -25,11 +26,12 @@ ON CONFLICT (leaf_hub_name, id, cluster_name)
 DO UPDATE SET error = excluded.error, compliance = excluded.compliance
 WHERE (c.error, c.compliance) IS DISTINCT FROM (excluded.error, excluded.compliance)`
 
-// removeCompliance removes what complete policies no longer have.
+// removeCompliance removes what complete policies no longer have. NOT IN is a look into a hash table, whatever the
+// statistics say; of NOT EXISTS the planner makes a loop in a loop for a hub that they do not know yet. Nothing here is
+// null.
 const removeCompliance = `
-DELETE FROM status.compliance c WHERE c.leaf_hub_name = $1 AND c.id = ANY($2::uuid[]) AND NOT EXISTS (
-	SELECT FROM unnest($3::uuid[], $4::text[]) AS n(id, cluster_name)
-	WHERE n.id = c.id AND n.cluster_name = c.cluster_name)`
+DELETE FROM status.compliance c WHERE c.leaf_hub_name = $1 AND c.id = ANY($2::uuid[]) AND (c.id, c.cluster_name::text) NOT IN (
+	SELECT n.id, n.cluster_name FROM unnest($3::uuid[], $4::text[]) AS n(id, cluster_name))`
 
 // Apply implements status.Writer. A transaction that is ended by the server (a deadlock with a writer of another kind, a
 // restart) is an error; the same batch is applied again then.

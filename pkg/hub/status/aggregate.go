@@ -85,6 +85,7 @@ var errNoObject = errors.New("its payload is null, not an object")
 type decoded[T any] struct {
 	hub    string
 	stale  bool
+	count  int64
 	object T
 }
 
@@ -107,7 +108,7 @@ func decodeAll[T any](rows Rows) ([]decoded[T], error) {
 			continue
 		}
 		_, stale := rows.Stale[row.LeafHub]
-		all = append(all, decoded[T]{hub: row.LeafHub, stale: stale, object: object})
+		all = append(all, decoded[T]{hub: row.LeafHub, stale: stale, count: max(row.Count, 1), object: object})
 	}
 	return all, errors.Join(errs...)
 }

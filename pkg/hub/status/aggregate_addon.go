@@ -75,21 +75,22 @@ func aggregateAddOn(rows Rows, _ int) ([]Desired, error) {
 	return []Desired{{Name: rows.Name, Fields: fields}}, nil
 }
 
+// countAddOn counts the clusters whose add-ons are alike.
 func countAddOn(row decoded[managedClusterAddOn]) tally {
-	one := tally{clusters: 1}
+	one := tally{clusters: row.count}
 	for _, condition := range row.object.Status.Conditions {
 		isTrue := condition.Status == metav1.ConditionTrue && !row.stale
 		switch condition.Type {
 		case conditionAvailable:
 			if isTrue {
-				one.available = 1
+				one.available = row.count
 			}
 		case manifests.ConditionConfigMapsSynced:
 			if isTrue {
-				one.synced = 1
+				one.synced = row.count
 			}
 			if condition.Status == metav1.ConditionFalse && condition.Reason == reasonConflict {
-				one.conflicts = 1
+				one.conflicts = row.count
 			}
 		}
 	}

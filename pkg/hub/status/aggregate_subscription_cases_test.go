@@ -77,5 +77,8 @@ var addOnCases = []goldenCase{
 		payload("hub1", addOn("True", "False", "Failed"))}}},
 	{name: "stale hub", why: "nothing good is believed of it", rows: Rows{Stale: map[string]time.Time{"hub1": since}, Payloads: []PayloadRow{
 		payload("hub1", addOn("True", "True", "Synced")), payload("hub1", addOn("True", "False", "Conflict"))}}},
+	{name: "clusters that are alike", why: "the database counts them; there may be a million", rows: Rows{Payloads: []PayloadRow{
+		{LeafHub: "hub1", Payload: []byte(addOn("True", "False", "Conflict")), Count: 3},
+		{LeafHub: "hub1", Payload: []byte(addOn("True", "True", "Synced")), Count: 1000}}}},
 	{name: "garbage", why: "less than the truth must not be written", rows: Rows{Payloads: []PayloadRow{payload("hub1", `{"status":[]}`)}}},
 }

@@ -57,8 +57,10 @@ type Changes struct {
 
 // Heartbeats says when each leaf hub was last heard of.
 type Heartbeats struct {
-	// Now is the database's clock when it was asked; only its distance to the times in Last means something.
+	// Now is the database's clock when it was asked; only its distance to the other times means something.
 	Now time.Time
+	// Started is when the database's server started: before that nobody could beat. Zero: it is not known.
+	Started time.Time
 	// Last has no entry for a leaf hub that never beat.
 	Last map[string]time.Time
 }
@@ -77,6 +79,9 @@ type ComplianceRow struct {
 type PayloadRow struct {
 	LeafHub string
 	Payload []byte
+	// Count is how many objects of the leaf hub have this payload; zero counts as one. Only of an AddOnSummary, whose
+	// payloads have nothing but their conditions' types, statuses and reasons, it may be more than one.
+	Count int64
 }
 
 // Object is everything that the database knows about one key.
@@ -98,7 +103,7 @@ type Snapshot struct {
 	// Objects are in the order of the keys that were asked for, one for each.
 	Objects    []Object
 	Heartbeats Heartbeats
-	// Rows is how many rows of status.* were read.
+	// Rows is how many rows were read: of status.*, where those of an AddOnSummary that are alike are one.
 	Rows int
 }
 

@@ -118,6 +118,19 @@ func TestStaleHubs(t *testing.T) {
 	if diff := cmp.Diff(map[string]time.Time{"old": now.Add(-time.Minute - 1)}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+	for name, c := range map[string]struct {
+		started time.Time
+		want    int
+	}{
+		"the database was away, and the hubs have had no time to beat": {now.Add(-time.Minute), 0},
+		"the hubs have had time to beat since its start":               {now.Add(-time.Minute - 1), 1},
+		"its start is not known":                                       {time.Time{}, 1},
+	} {
+		heartbeats.Started = c.started
+		if got := staleHubs(heartbeats, time.Minute); len(got) != c.want {
+			t.Errorf("%s: stale are %v, want %d", name, got, c.want)
+		}
+	}
 	if diff := cmp.Diff([]string{"came", "moved", "went"}, changedHubs(
 		map[string]time.Time{"went": now, "moved": now, "same": now},
 		map[string]time.Time{"came": now, "moved": now.Add(1), "same": now})); diff != "" {

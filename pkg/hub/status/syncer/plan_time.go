@@ -9,9 +9,14 @@ import (
 )
 
 // staleHubs are the hubs whose last heartbeat is older than after. A hub that
-// never beat is not stale: its writer may be one that knows no heartbeat.
+// never beat is not stale: its writer may be one that knows no heartbeat. While
+// the database was away nobody could beat, so every hub has as long as after
+// since its start.
 func staleHubs(heartbeats status.Heartbeats, after time.Duration) map[string]time.Time {
 	stale := map[string]time.Time{}
+	if heartbeats.Now.Sub(heartbeats.Started) <= after {
+		return stale
+	}
 	for hub, last := range heartbeats.Last {
 		if heartbeats.Now.Sub(last) > after {
 			stale[hub] = last
