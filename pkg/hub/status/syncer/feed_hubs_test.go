@@ -135,6 +135,21 @@ func TestFeedHubsTakeTurns(t *testing.T) {
 	}
 }
 
+// TestFeedHubsAfterReset: where everything is looked at, the leaf hubs' keys are among
+// it.
+func TestFeedHubsAfterReset(t *testing.T) {
+	f := staleFeed(t, 10, 2*time.Second)
+	f.works(true)
+	f.source.questions()
+	f.source.next.Reset = true
+	if added := f.works(false); len(added) != 10 {
+		t.Errorf("%d keys are looked at", len(added))
+	}
+	if diff := cmp.Diff([]string{"changes", "scan"}, f.source.questions()); diff != "" {
+		t.Errorf("asked (-want +got):\n%s", diff)
+	}
+}
+
 // TestFeedHubFails: a leaf hub whose keys are not to be had holds up neither what
 // changed nor the other hubs for long, and is asked for less and less often.
 func TestFeedHubFails(t *testing.T) {
@@ -179,6 +194,16 @@ func TestFeedHubFails(t *testing.T) {
 	}
 }
 
+// TestFeedScansAllTheSame: the scan goes on while a leaf hub's keys are not to be had.
+func TestFeedScansAllTheSame(t *testing.T) {
+	f := staleFeed(t, 3, 0)
+	f.period = 15 * time.Second // a key at every look
+	f.source.fails = map[string]bool{"hub hub000": true}
+	if added, err := f.tries(true); err == nil || len(added) != 1 || !slices.Contains(f.source.questions(), "scan") {
+		t.Errorf("looked at %v, error %v", added, err)
+	}
+}
+
 // TestFeedManyHubs: for more hubs than are worth a question each everything is
 // looked at, once.
 func TestFeedManyHubs(t *testing.T) {
@@ -193,6 +218,10 @@ func TestFeedManyHubs(t *testing.T) {
 			for range 5 {
 				for _, id := range keysIn(f.works(true)) {
 					seen[id] = true
+				}
+				f.last = f.clock.Now()
+				if waits := f.next().After(f.last); waits != (len(seen) > 0) {
+					t.Errorf("with %d keys looked at it waits: %v", len(seen), waits)
 				}
 			}
 			scans, questions := 0, 0
