@@ -4,11 +4,8 @@ package hubofhubs
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net/url"
 	"testing"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -24,6 +21,12 @@ const originAnnotation = "hub-of-hubs.open-cluster-management.io/originOwnerRefe
 
 // report starts a status report of the test's namespace, as leaf hub "leaf".
 func (w *world) report(change ...func(*reporter.Options)) *running {
+	w.Helper()
+	return w.reportThrough(func(store reporter.Store) reporter.Store { return store }, change...)
+}
+
+// reportThrough starts a status report that sees the database through something.
+func (w *world) reportThrough(through func(reporter.Store) reporter.Store, change ...func(*reporter.Options)) *running {
 	w.Helper()
 	opts := reporter.NewOptions()
 	var err error
@@ -41,7 +44,11 @@ func (w *world) report(change ...func(*reporter.Options)) *running {
 	w.must(opts.Validate())
 	return w.start(func(ctx context.Context) error {
 		return reporter.Run(ctx, opts, func(ctx context.Context, url string) (reporter.Store, error) {
-			return postgres.Open(ctx, postgres.Options{URL: url})
+			store, err := postgres.Open(ctx, postgres.Options{URL: url})
+			if err != nil {
+				return nil, err
+			}
+			return through(store), nil
 		})
 	})
 }
@@ -215,51 +222,6 @@ func TestReportEveryKind(t *testing.T) {
 	w.says("disconnected", clusters, w.namespace)
 	w.must(w.client.Delete(t.Context(), cluster))
 	w.says("0", `SELECT count(*)::text FROM status.managed_clusters WHERE payload #>> '{metadata,name}' = $1`, w.namespace)
-}
-
-// TestHeartbeat: a leaf hub whose API server does not answer does not beat, and
-// what the database has of it stays.
-func TestHeartbeat(t *testing.T) {
-	w := newWorld(t)
-	policy := w.onLeaf(entryOf(status.KindPolicy).Object, "policy", someID+"1",
-		map[string]any{"spec": map[string]any{"disabled": false, "policy-templates": []any{}}})
-	w.leafStatus(policy, complianceStatus("a", "Compliant"))
-	target, err := url.Parse(address(hub))
-	w.must(err)
-	through := newProxy(t, target.Host)
-	w.report(func(o *reporter.Options) {
-		o.Kubeconfig = w.kubeconfig("hub-of-hubs-status-report", "https://"+through.address())
-		o.Heartbeat = time.Second
-	})
-	const last = `SELECT coalesce(max(last_timestamp)::text, '') FROM status.leaf_hub_heartbeats`
-	beat := func() string {
-		text, err := w.answer(last)
-		w.must(err)
-		return text
-	}
-	beats := func() {
-		before := beat()
-		w.eventually("it beats", func() error {
-			if beat() == before {
-				return errors.New("not yet")
-			}
-			return nil
-		})
-	}
-	w.says(someID+"1 a compliant", allCompliance)
-	beats()
-	through.set(true)
-	// A beat may be under way.
-	<-time.After(time.Second)
-	before := beat()
-	for end := time.Now().Add(3 * time.Second); time.Now().Before(end); <-time.After(100 * time.Millisecond) {
-		if beat() != before {
-			t.Fatal("a leaf hub that does not answer beats")
-		}
-	}
-	through.set(false)
-	beats()
-	w.says(someID+"1 a compliant", allCompliance)
 }
 
 // TestChain: what a leaf hub's object says arrives at the global hub's.

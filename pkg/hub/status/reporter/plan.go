@@ -110,31 +110,6 @@ func availability(kind status.Kind, object *unstructured.Unstructured) string {
 	return ""
 }
 
-// planGone makes the batch that removes what the database has and the leaf hub
-// has not, of the kinds that were read.
-func planGone(inventory status.Inventory, present map[status.ObjectRef]string, read map[status.Kind]bool) status.Batch {
-	var batch status.Batch
-	ids := map[string]bool{}
-	for ref, id := range present {
-		if ref.Kind == status.KindPolicy {
-			ids[id] = true
-		}
-	}
-	if read[status.KindPolicy] {
-		for _, id := range inventory.Policies {
-			if !ids[id] {
-				batch.CompletePolicies = append(batch.CompletePolicies, id)
-			}
-		}
-	}
-	for _, ref := range inventory.Objects {
-		if _, found := present[ref]; read[ref.Kind] && !found {
-			batch.Removed = append(batch.Removed, ref)
-		}
-	}
-	return batch
-}
-
 // empty reports whether a batch says nothing.
 func empty(batch status.Batch) bool {
 	return len(batch.Compliance)+len(batch.CompletePolicies)+len(batch.Objects)+len(batch.Removed) == 0

@@ -97,30 +97,3 @@ func TestPlanBatch(t *testing.T) {
 		})
 	}
 }
-
-func TestPlanGone(t *testing.T) {
-	rule := func(name string) status.ObjectRef {
-		return status.ObjectRef{Kind: status.KindPlacementRule, Namespace: "ns", Name: name}
-	}
-	unread := status.ObjectRef{Kind: status.KindPlacement, Namespace: "ns", Name: "p"}
-	inventory := status.Inventory{Policies: []string{"here", "gone"}, Objects: []status.ObjectRef{rule("here"), rule("gone"), unread}}
-	present := map[status.ObjectRef]string{
-		{Kind: status.KindPolicy, Namespace: "ns", Name: "p"}: "here",
-		rule("here"): "here",
-	}
-	for _, c := range []struct {
-		name string
-		read map[status.Kind]bool
-		want status.Batch
-	}{
-		{"everything of the read kinds goes that is not there", map[status.Kind]bool{status.KindPolicy: true, status.KindPlacementRule: true},
-			status.Batch{CompletePolicies: []string{"gone"}, Removed: []status.ObjectRef{rule("gone")}}},
-		{"nothing goes of what was not read", map[status.Kind]bool{status.KindPolicy: false}, status.Batch{}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, planGone(inventory, present, c.read)); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
-	}
-}

@@ -52,17 +52,22 @@ type reporter struct {
 	reported reported
 	rejected rejections
 
-	// nextCompare is when to compare everything, and compared which kinds were
-	// known as a whole when that was done last.
+	// nextCompare is when to compare everything.
 	nextCompare time.Time
-	compared    map[status.Kind]bool
+	// compared are the kinds that were known as a whole and compared since the
+	// start; failing is that the last turn failed. They are replaced, with mu.
+	compared map[status.Kind]bool
+	failing  bool
+	// trueAgain tells the heartbeat that the rows have become true.
+	wasTrue   bool
+	trueAgain chan struct{}
 }
 
 func newReporter(opts *Options, store status.Writer, objects objects, clock clock.WithTicker) *reporter {
 	return &reporter{
 		leafHub: opts.LeafHubName, store: store, objects: objects, clock: clock,
 		interval: opts.Interval, heartbeat: opts.Heartbeat, resync: opts.Resync,
-		dirty: map[status.ObjectRef]bool{}, poke: make(chan struct{}, 1), reported: reported{},
+		dirty: map[status.ObjectRef]bool{}, poke: make(chan struct{}, 1), trueAgain: make(chan struct{}, 1), reported: reported{},
 	}
 }
 
@@ -98,24 +103,32 @@ func (r *reporter) Start(ctx context.Context) error {
 	return nil
 }
 
-// turn writes what has changed, and compares everything when it is time to, or a
-// kind has become known.
+// turn writes what has changed, and compares everything when it is time to, and
+// a kind when it has become known as a whole.
 func (r *reporter) turn(ctx context.Context) (next time.Time, err error) {
-	_, read := r.watcher.present()
-	due := !r.clock.Now().Before(r.nextCompare)
-	for kind, synced := range read {
-		due = due || (synced && !r.compared[kind])
+	compared, err := r.work(ctx)
+	r.turned(err, compared)
+	return r.clock.Now().Add(r.interval + noticeWithin), err
+}
+
+// work returns which kinds were compared until then.
+func (r *reporter) work(ctx context.Context) (map[status.Kind]bool, error) {
+	read := r.watcher.read()
+	all := !r.clock.Now().Before(r.nextCompare)
+	due := dueKinds(read, r.compared, all)
+	if err := r.flush(ctx); err != nil || len(due) == 0 {
+		return r.compared, err
 	}
-	if err := r.flush(ctx); err != nil {
-		return time.Time{}, err
+	if err := r.compare(ctx, due); err != nil {
+		return r.compared, err
 	}
-	if due {
-		if err := r.compare(ctx); err != nil {
-			return time.Time{}, err
-		}
-		r.nextCompare, r.compared = r.clock.Now().Add(r.resync), read
+	if all {
+		r.rejected.forget()
+		r.nextCompare = r.clock.Now().Add(r.resync)
 	}
-	return r.clock.Now().Add(r.interval + noticeWithin), nil
+	compared := maps.Clone(due)
+	maps.Copy(compared, r.compared)
+	return compared, nil
 }
 
 // take takes all names that have to be looked at.

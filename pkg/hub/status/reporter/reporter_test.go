@@ -120,9 +120,10 @@ func newLeaf(t *testing.T) *leaf {
 		clock: clocktesting.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))}
 	l.reporter = newReporter(&Options{LeafHubName: "leaf", Interval: time.Second, Heartbeat: 10 * time.Second, Resync: time.Hour},
 		l.database, l, l.clock)
+	l.alive = func(context.Context) error { return nil }
 	l.watcher = newWatcher(nil, l.clock, l.changed)
 	for kind := range kinds {
-		l.watcher.reads[kind] = func() bool { return true }
+		l.watcher.note(kind, func() bool { return true })
 	}
 	return l
 }

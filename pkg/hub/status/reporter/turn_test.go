@@ -32,8 +32,8 @@ type read struct {
 
 func (r *read) HasSynced() bool { return r.synced }
 
-// TestCompares: everything is compared at the start, once a period, when a kind
-// has become known as a whole, and again when it could not be.
+// TestCompares: a kind is compared when it has become known as a whole, and again
+// when it could not be; everything is once a period.
 func TestCompares(t *testing.T) {
 	clock := testclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	store, policies := &inventory{}, &read{}
@@ -48,7 +48,7 @@ func TestCompares(t *testing.T) {
 		err    error
 		asked  int
 	}{
-		{what: "at the start", asked: 1},
+		{what: "nothing is known at the start"},
 		{what: "nothing has become known", after: time.Minute},
 		{what: "policies are known, and the database is away", synced: true, err: errors.New("away"), asked: 1},
 		{what: "the database is back", synced: true, asked: 1},

@@ -3,8 +3,10 @@ package reporter
 import (
 	"context"
 	"fmt"
+	"maps"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -36,12 +38,14 @@ type watcher struct {
 	mu sync.Mutex
 	// reads say of a watched kind whether all of it is known.
 	reads map[status.Kind]func() bool
-	names map[status.ObjectRef]string
+	// missing are the kinds that the leaf hub does not serve.
+	missing map[status.Kind]bool
+	names   map[status.ObjectRef]string
 }
 
 func newWatcher(caches *caches, clock clock.WithTicker, changed func(status.ObjectRef)) *watcher {
 	return &watcher{caches: caches, clock: clock, changed: changed,
-		reads: map[status.Kind]func() bool{}, names: map[status.ObjectRef]string{}}
+		reads: map[status.Kind]func() bool{}, missing: map[status.Kind]bool{}, names: map[status.ObjectRef]string{}}
 }
 
 // run watches until ctx ends.
@@ -67,6 +71,9 @@ func (w *watcher) watch(ctx context.Context, kind status.Kind) {
 
 func (w *watcher) register(ctx context.Context, kind status.Kind) error {
 	informer, err := w.caches.informer(ctx, kind)
+	if meta.IsNoMatchError(err) {
+		w.note(kind, nil)
+	}
 	if err != nil {
 		return fmt.Errorf("watch %s: %w", kind, err)
 	}
@@ -86,10 +93,19 @@ func (w *watcher) register(ctx context.Context, kind status.Kind) error {
 	if err != nil {
 		return fmt.Errorf("watch %s: %w", kind, err)
 	}
+	w.note(kind, registration.HasSynced)
+	return nil
+}
+
+// note notes that a kind is watched, and how to know whether all of it is known;
+// nil: the leaf hub does not serve it.
+func (w *watcher) note(kind status.Kind, whole func() bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.reads[kind] = registration.HasSynced
-	return nil
+	w.missing[kind] = whole == nil
+	if whole != nil {
+		w.reads[kind] = whole
+	}
 }
 
 // tell notes what is there, and says what changed. An object that is not
@@ -110,20 +126,37 @@ func (w *watcher) tell(kind status.Kind, object *unstructured.Unstructured, pres
 	}
 }
 
-// present are the reported objects that there are, with their ids, and the kinds
-// that are read as a whole.
-func (w *watcher) present() (map[status.ObjectRef]string, map[status.Kind]bool) {
+// present are the reported objects that there are of some kinds, with their ids.
+func (w *watcher) present(which map[status.Kind]bool) map[status.ObjectRef]string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	names := map[status.ObjectRef]string{}
+	for ref, id := range w.names {
+		if which[ref.Kind] {
+			names[ref] = id
+		}
+	}
+	return names
+}
+
+// read are the kinds that are known as a whole.
+func (w *watcher) read() map[status.Kind]bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	read := map[status.Kind]bool{}
 	for kind, whole := range w.reads {
-		read[kind] = whole()
+		if whole() {
+			read[kind] = true
+		}
 	}
-	names := make(map[status.ObjectRef]string, len(w.names))
-	for ref, id := range w.names {
-		names[ref] = id
-	}
-	return names, read
+	return read
+}
+
+// unserved are the kinds that the leaf hub has said it does not have.
+func (w *watcher) unserved() map[status.Kind]bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return maps.Clone(w.missing)
 }
 
 // trim keeps what is reported of an object: the watch holds all of them.

@@ -26,7 +26,7 @@ func (r *reporter) flush(ctx context.Context) error {
 		r.left(len(rest))
 		refs = rest
 	}
-	return nil
+	return ctx.Err()
 }
 
 // write writes one batch, and returns what is left for the next one.
@@ -91,22 +91,20 @@ func (r *reporter) apply(ctx context.Context, batch status.Batch) error {
 	return nil
 }
 
-// compare removes what the database has and the leaf hub has not, and has
-// everything looked at that there is.
-func (r *reporter) compare(ctx context.Context) error {
+// compare removes what the database has of some kinds and the leaf hub has not,
+// and has everything of them looked at that there is.
+func (r *reporter) compare(ctx context.Context, which map[status.Kind]bool) error {
 	// The names before the database: what comes in between is not yet there.
-	names, read := r.watcher.present()
+	names := r.watcher.present(which)
 	inventory, err := r.store.Present(ctx, r.leafHub)
 	if err != nil {
 		return fmt.Errorf("read what the database has: %w", err)
 	}
-	if err := r.apply(ctx, planGone(inventory, names, read)); err != nil {
-		return err
+	for _, batch := range planGone(inventory, names, which) {
+		if err := r.apply(ctx, batch); err != nil {
+			return err
+		}
 	}
 	r.giveBack(slices.Collect(maps.Keys(names)))
-	if err := r.flush(ctx); err != nil {
-		return err
-	}
-	r.rejected.forget()
-	return nil
+	return r.flush(ctx)
 }
