@@ -2,9 +2,27 @@ package reporter
 
 import (
 	"slices"
+	"time"
 
 	"open-cluster-management.io/helloworld-addon/pkg/hub/status"
 )
+
+// formerLeader is how long after its start a reporter cannot be alone: another one
+// that was leader before may until then write what it read before. It gives up
+// when the lock's 30 s are over, and a batch that it has begun takes a minute at
+// most. Rows have no place for whose they are, so nothing in the database keeps it
+// from that.
+const formerLeader = 2 * time.Minute
+
+// nextCompare is when to compare everything again after it began and ended: once
+// more when no former leader can be left, then at every resync.
+func nextCompare(started, began, ended time.Time, resync time.Duration) time.Time {
+	next, alone := ended.Add(resync), started.Add(formerLeader)
+	if began.Before(alone) && alone.Before(next) {
+		return alone
+	}
+	return next
+}
 
 // dueKinds are the kinds to compare: of those that are known as a whole all, or
 // those that were not yet compared.

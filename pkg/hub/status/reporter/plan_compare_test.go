@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -101,5 +102,25 @@ func TestUncompared(t *testing.T) {
 	want := []status.Kind{status.KindManagedCluster, status.KindPolicy}
 	if diff := cmp.Diff(want, uncompared(some, map[status.Kind]bool{status.KindPolicy: false})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestNextCompare(t *testing.T) {
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		name                       string
+		began, ended, resync, want time.Duration
+	}{
+		{"the first is followed by one when no former leader is left", 0, time.Second, time.Hour, formerLeader},
+		{"that one by the next resync", formerLeader, formerLeader + time.Second, time.Hour, formerLeader + time.Second + time.Hour},
+		{"a first one that takes long is followed at once: a former leader was there at its start", 0, 2 * formerLeader, time.Hour, formerLeader},
+		{"a resync that comes sooner is soon enough", 0, time.Second, time.Minute, time.Minute + time.Second},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := nextCompare(start, start.Add(c.began), start.Add(c.ended), c.resync)
+			if diff := cmp.Diff(start.Add(c.want), got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
 	}
 }

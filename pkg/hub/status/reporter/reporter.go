@@ -53,7 +53,7 @@ type reporter struct {
 	rejected rejections
 
 	// nextCompare is when to compare everything.
-	nextCompare time.Time
+	started, nextCompare time.Time
 	// compared are the kinds that were known as a whole and compared since the
 	// start; failing is that the last turn failed. They are replaced, with mu.
 	compared map[status.Kind]bool
@@ -86,6 +86,7 @@ func (r *reporter) changed(ref status.ObjectRef) {
 // Start reports until ctx ends.
 func (r *reporter) Start(ctx context.Context) error {
 	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithValues("leafHub", r.leafHub))
+	r.started = r.clock.Now()
 	var group sync.WaitGroup
 	defer group.Wait()
 	group.Go(func() { r.watcher.run(ctx) })
@@ -113,8 +114,8 @@ func (r *reporter) turn(ctx context.Context) (next time.Time, err error) {
 
 // work returns which kinds were compared until then.
 func (r *reporter) work(ctx context.Context) (map[status.Kind]bool, error) {
-	read := r.watcher.read()
-	all := !r.clock.Now().Before(r.nextCompare)
+	began, read := r.clock.Now(), r.watcher.read()
+	all := !began.Before(r.nextCompare)
 	due := dueKinds(read, r.compared, all)
 	if err := r.flush(ctx); err != nil || len(due) == 0 {
 		return r.compared, err
@@ -124,7 +125,7 @@ func (r *reporter) work(ctx context.Context) (map[status.Kind]bool, error) {
 	}
 	if all {
 		r.rejected.forget()
-		r.nextCompare = r.clock.Now().Add(r.resync)
+		r.nextCompare = nextCompare(r.started, began, r.clock.Now(), r.resync)
 	}
 	compared := maps.Clone(due)
 	maps.Copy(compared, r.compared)

@@ -120,6 +120,7 @@ func newLeaf(t *testing.T) *leaf {
 		clock: clocktesting.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))}
 	l.reporter = newReporter(&Options{LeafHubName: "leaf", Interval: time.Second, Heartbeat: 10 * time.Second, Resync: time.Hour},
 		l.database, l, l.clock)
+	l.started = l.clock.Now()
 	l.alive = func(context.Context) error { return nil }
 	l.watcher = newWatcher(nil, l.clock, l.changed)
 	for kind := range kinds {
@@ -156,56 +157,6 @@ func (l *leaf) turns() {
 	l.Helper()
 	if _, err := l.turn(l.Context()); err != nil {
 		l.Fatal(err)
-	}
-}
-
-// TestBatchesAreBounded: large objects come in several batches, and all come.
-func TestBatchesAreBounded(t *testing.T) {
-	l := newLeaf(t)
-	const objects, bytes = 100, 300 << 10
-	for i := range objects {
-		l.has(status.KindSubscriptionReport, fmt.Sprintf(`{"metadata":{"namespace":"ns","name":"r%d"},"rest":%q}`, i, strings.Repeat("x", bytes)))
-	}
-	if err := l.flush(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	for _, batch := range l.database.batches {
-		total := 0
-		for _, entry := range batch.Objects {
-			total += len(entry.Payload)
-		}
-		if total > batchBytes+2*bytes {
-			t.Errorf("a batch has %d objects of %d bytes", len(batch.Objects), total)
-		}
-	}
-	if got, least := len(l.database.batches), objects*bytes/(batchBytes+2*bytes); got < least || len(l.database.rows) != objects {
-		t.Errorf("%d objects in %d batches, not %d in %d or more", len(l.database.rows), got, objects, least)
-	}
-}
-
-func TestSize(t *testing.T) {
-	clusters := observed{ref: status.ObjectRef{Kind: status.KindPolicy}, object: object(t, `{"status":{"status":[{},{}]}}`)}
-	for _, c := range []struct {
-		name string
-		one  observed
-		most int
-	}{
-		{"objects that went", observed{ref: status.ObjectRef{Kind: status.KindPlacement}}, batchObjects},
-		{"policies of two clusters", clusters, batchObjects},
-		{"large objects", observed{ref: status.ObjectRef{Kind: status.KindPlacement}, payload: make([]byte, 1<<20)}, batchBytes >> 20},
-		{"policies of many clusters", observed{ref: clusters.ref, object: &unstructured.Unstructured{Object: map[string]any{
-			"status": map[string]any{"status": make([]any, batchClusters/4)}}}}, 4},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			var s size
-			got := 0
-			for ; !s.full(); got++ {
-				s.add(c.one)
-			}
-			if got != c.most {
-				t.Errorf("full after %d, not %d", got, c.most)
-			}
-		})
 	}
 }
 
@@ -281,5 +232,29 @@ func TestRejectedIsSaidOnce(t *testing.T) {
 	}
 	if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, `"9: bad"] more=490`) {
 		t.Errorf("the log is\n%s", got)
+	}
+}
+
+// TestFormerLeader: a reporter that was leader before writes late what it knew
+// then. It does not stay: everything is compared once more when it must be over.
+func TestFormerLeader(t *testing.T) {
+	l := newLeaf(t)
+	l.has(status.KindPolicy, from("p", "g", 1, "a"))
+	l.turns()
+	late := status.Batch{CompletePolicies: []string{"g", "h"}, Compliance: []status.ComplianceEntry{
+		{PolicyID: "g", Cluster: "a", Compliance: "unknown"}, {PolicyID: "h", Cluster: "a", Compliance: "unknown"}}}
+	if _, err := l.database.Apply(t.Context(), "leaf", late); err != nil {
+		t.Fatal(err)
+	}
+	l.clock.Step(formerLeader)
+	l.turns()
+	if diff := cmp.Diff(map[string]string{"Policy g a": "compliant"}, l.database.rows); diff != "" {
+		t.Errorf("rows (-want +got):\n%s", diff)
+	}
+	before := len(l.database.batches)
+	l.clock.Step(formerLeader)
+	l.turns()
+	if got := len(l.database.batches) - before; got != 0 {
+		t.Errorf("%d batches when nothing is due", got)
 	}
 }
