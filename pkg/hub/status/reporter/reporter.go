@@ -117,8 +117,8 @@ func (r *reporter) work(ctx context.Context) (map[status.Kind]bool, error) {
 	began, read := r.clock.Now(), r.watcher.read()
 	all := !began.Before(r.nextCompare)
 	due := dueKinds(read, r.compared, all)
-	if err := r.flush(ctx); err != nil || len(due) == 0 {
-		return r.compared, err
+	if len(due) == 0 {
+		return r.compared, r.flush(ctx)
 	}
 	if err := r.compare(ctx, due); err != nil {
 		return r.compared, err

@@ -176,13 +176,14 @@ func TestTurnsEnd(t *testing.T) {
 	if changes > 3 {
 		t.Errorf("one turn wrote %d batches", changes)
 	}
+	last := fmt.Sprintf(`"n":%d`, changes)
 	changes = 100
 	l.turns()
 	if diff := cmp.Diff(1, len(l.database.rows)); diff != "" {
 		t.Errorf("rows (-want +got):\n%s", diff)
 	}
-	if last := l.database.batches[len(l.database.batches)-1]; !strings.Contains(string(last.Objects[0].Payload), `"n":2`) {
-		t.Errorf("the last change is not written: %s", last.Objects[0].Payload)
+	if entry := l.database.batches[len(l.database.batches)-1].Objects[0]; !strings.Contains(string(entry.Payload), last) {
+		t.Errorf("the last change is %s, and written is %s", last, entry.Payload)
 	}
 }
 

@@ -3,6 +3,7 @@ package reporter
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -67,5 +68,23 @@ func TestCompares(t *testing.T) {
 		if err == nil && next.Sub(clock.Now()) != 1200*time.Millisecond {
 			t.Errorf("%s: the next turn is due in %s", step.what, next.Sub(clock.Now()))
 		}
+	}
+}
+
+// TestStartWritesOnce: at the start everything is new and everything is compared;
+// it is written once all the same.
+func TestStartWritesOnce(t *testing.T) {
+	l := newLeaf(t)
+	for i := range 3 {
+		l.has(status.KindManagedCluster, fmt.Sprintf(`{"metadata":{"name":"cluster%d"}}`, i))
+	}
+	l.database.rows["ManagedCluster /of-before"] = "old"
+	l.turns()
+	written := 0
+	for _, batch := range l.database.batches {
+		written += len(batch.Objects)
+	}
+	if written != 3 || len(l.database.rows) != 3 {
+		t.Errorf("%d written, rows %v", written, l.database.rows)
 	}
 }

@@ -92,7 +92,7 @@ func (r *reporter) apply(ctx context.Context, batch status.Batch) error {
 }
 
 // compare removes what the database has of some kinds and the leaf hub has not,
-// and has everything of them looked at that there is.
+// and writes everything of them that there is, and what else has changed.
 func (r *reporter) compare(ctx context.Context, which map[status.Kind]bool) error {
 	// The names before the database: what comes in between is not yet there.
 	names := r.watcher.present(which)
