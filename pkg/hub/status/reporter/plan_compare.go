@@ -9,8 +9,8 @@ import (
 
 // formerLeader is how long after its start a reporter cannot be alone: another one
 // that was leader before may until then write what it read before. It gives up
-// when the lock's 30 s are over, and a batch that it has begun takes a minute at
-// most. Rows have no place for whose they are, so nothing in the database keeps it
+// when the lock's 30 s are over at the latest, and a batch that it has begun takes
+// a minute at most. Rows have no place for whose they are, so nothing in the database keeps it
 // from that.
 const formerLeader = 2 * time.Minute
 

@@ -105,6 +105,7 @@ func TestCopiedPolicy(t *testing.T) {
 	l.goes(policyRef("copy"))
 	is("without it", original)
 	l.has(status.KindPolicy, from("copy", "g", 2, "b"))
+	is("with a copy again", original)
 	l.goes(policyRef("p"))
 	is("the copy alone", copied)
 	l.goes(policyRef("copy"))

@@ -88,3 +88,26 @@ func TestStartWritesOnce(t *testing.T) {
 		t.Errorf("%d written, rows %v", written, l.database.rows)
 	}
 }
+
+// TestNewKindAlone: a kind that has become known is compared by itself.
+func TestNewKindAlone(t *testing.T) {
+	l := newLeaf(t)
+	known := false
+	l.watcher.note(status.KindManagedClusterAddOn, func() bool { return known })
+	l.has(status.KindManagedCluster, `{"metadata":{"name":"cluster1"}}`)
+	l.has(status.KindManagedClusterAddOn, `{"metadata":{"namespace":"cluster1","name":"helloworld","uid":"u"}}`)
+	l.turns()
+	before := len(l.database.batches)
+	known = true
+	l.turns()
+	for _, batch := range l.database.batches[before:] {
+		for _, entry := range batch.Objects {
+			if entry.Kind != status.KindManagedClusterAddOn {
+				t.Errorf("%s is written again", entry.Kind)
+			}
+		}
+	}
+	if len(l.database.batches) != before+1 {
+		t.Errorf("%d batches, not one", len(l.database.batches)-before)
+	}
+}
