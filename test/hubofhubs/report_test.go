@@ -173,7 +173,8 @@ func TestReportCopiedPolicy(t *testing.T) {
 // TestReportOutage: what changes while the database is away is there when it is
 // back, and only the last state.
 func TestReportOutage(t *testing.T) {
-	server, err := postgrestest.Start(t.Context(), postgrestest.Options{})
+	// a user that was just made must not be lost with the server
+	server, err := postgrestest.Start(t.Context(), postgrestest.Options{Settings: map[string]string{"synchronous_commit": "on"}})
 	if err != nil {
 		t.Fatal(err)
 	}
