@@ -129,16 +129,20 @@ FROM status.compliance WHERE id = ANY($1::uuid[])`, ids)
 		return err
 	}
 	defer rows.Close()
+	var row status.ComplianceRow
+	var id string
+	var objects []int
 	for rows.Next() {
 		// text has the same form in both of the protocol's formats; Scan would copy each value once more
 		values := rows.RawValues()
-		row := status.ComplianceRow{
-			LeafHub:    r.shared(values[1]),
-			Cluster:    string(values[2]),
-			Error:      r.shared(values[3]),
-			Compliance: r.shared(values[4]),
+		if next := r.shared(values[0], id); next != id {
+			id, objects = next, r.byKey[status.Key{Kind: kind.kind, ID: next}]
 		}
-		for _, i := range r.byKey[status.Key{Kind: kind.kind, ID: r.shared(values[0])}] {
+		row.LeafHub = r.shared(values[1], row.LeafHub)
+		row.Cluster = string(values[2])
+		row.Error = r.shared(values[3], row.Error)
+		row.Compliance = r.shared(values[4], row.Compliance)
+		for _, i := range objects {
 			r.Objects[i].Compliance = append(r.Objects[i].Compliance, row)
 		}
 		r.Rows++
@@ -146,8 +150,12 @@ FROM status.compliance WHERE id = ANY($1::uuid[])`, ids)
 	return rows.Err()
 }
 
-// shared returns one copy of a value for all rows.
-func (r *reading) shared(value []byte) string {
+// shared returns one copy of a value for all rows. Rows come along an index, so a column's value is mostly that of the
+// row before.
+func (r *reading) shared(value []byte, before string) string {
+	if string(value) == before {
+		return before
+	}
 	if known, ok := r.seen[string(value)]; ok {
 		return known
 	}
