@@ -45,16 +45,23 @@ func ownServer(tb testing.TB) *postgrestest.Server {
 	return server
 }
 
+// ownDatabase is a migrated database on a server of the test's own.
+func ownDatabase(tb testing.TB) (*postgrestest.Server, string) {
+	tb.Helper()
+	server := ownServer(tb)
+	address, _, err := server.NewDatabase(tb.Context())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if err := Migrate(tb.Context(), address); err != nil {
+		tb.Fatal(err)
+	}
+	return server, address
+}
+
 // TestKilledAndBack: the same store goes on when the database is back, and its cursor has lost nothing.
 func TestKilledAndBack(t *testing.T) {
-	server := ownServer(t)
-	address, _, err := server.NewDatabase(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := Migrate(t.Context(), address); err != nil {
-		t.Fatal(err)
-	}
+	server, address := ownDatabase(t)
 	d := &database{tb: t, server: server, url: address}
 	d.connect()
 	d.world()
@@ -65,8 +72,7 @@ func TestKilledAndBack(t *testing.T) {
 	if err := server.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_, err = store.Changes(t.Context(), at.Next)
-	if err == nil {
+	if _, err := store.Changes(t.Context(), at.Next); err == nil {
 		t.Error("what changed was read from a database that is away")
 	}
 	if _, err := store.Read(t.Context(), []status.Key{key(status.KindPolicy, "1")}); err == nil {

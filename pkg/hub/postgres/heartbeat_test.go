@@ -30,14 +30,7 @@ func TestHeartbeatAcrossSummerTime(t *testing.T) {
 
 // TestHeartbeatsStarted: the start is a moment of the same clock, and a restart moves it.
 func TestHeartbeatsStarted(t *testing.T) {
-	server := ownServer(t)
-	address, _, err := server.NewDatabase(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := Migrate(t.Context(), address); err != nil {
-		t.Fatal(err)
-	}
+	server, address := ownDatabase(t)
 	store := openURL(t, Options{URL: address})
 	before, err := store.Heartbeats(t.Context())
 	if err != nil {

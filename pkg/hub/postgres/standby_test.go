@@ -15,14 +15,7 @@ import (
 // TestStandby: a server that follows another one knows nothing of the transactions that run there. Whoever names it is
 // told, instead of losing changes.
 func TestStandby(t *testing.T) {
-	server := ownServer(t)
-	address, _, err := server.NewDatabase(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := Migrate(t.Context(), address); err != nil {
-		t.Fatal(err)
-	}
+	server, address := ownDatabase(t)
 	store := openURL(t, Options{URL: address})
 	if err := store.CheckSchema(t.Context()); err != nil {
 		t.Fatal(err)
