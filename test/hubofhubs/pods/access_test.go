@@ -112,11 +112,18 @@ func (w *world) try(t *testing.T, h *hub) {
 			t.Errorf("%s tried to %s, and was not forbidden to: %v", h.program, name, err)
 		}
 	}
-	read := &unstructured.Unstructured{}
+	read := &unstructured.UnstructuredList{}
 	read.SetGroupVersionKind(policies)
-	must(t, h.program+" may read a policy with this token", as.Get(t.Context(), client.ObjectKeyFromObject(policy), read))
-	if disabled, _, _ := unstructured.NestedBool(read.Object, "spec", "disabled"); disabled {
-		t.Error("the policy is disabled")
+	must(t, h.program+" may list the policies with this token", as.List(t.Context(), read, client.InNamespace(policy.GetNamespace())))
+	found := false
+	for _, item := range read.Items {
+		found = found || item.GetName() == policy.GetName()
+		if disabled, _, _ := unstructured.NestedBool(item.Object, "spec", "disabled"); disabled {
+			t.Errorf("policy %s is disabled", item.GetName())
+		}
+	}
+	if !found {
+		t.Errorf("policy %s is gone", policy.GetName())
 	}
 }
 
