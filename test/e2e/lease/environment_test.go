@@ -145,8 +145,12 @@ func (c *cluster) hasEvent(namespace, pod, reason string, since time.Time) check
 // logs are what the sidecar in a pod has said.
 func (c *cluster) logs(t *testing.T, namespace, pod string) string {
 	t.Helper()
-	raw, err := c.kube.CoreV1().Pods(namespace).GetLogs(pod, &corev1.PodLogOptions{Container: "lease"}).DoRaw(t.Context())
-	must(t, "read the sidecar's log", err)
+	var raw []byte
+	// A kubelet refuses the log of a container of whose start it has not heard yet.
+	eventually(t, "the sidecar's log can be read", func(ctx context.Context) (err error) {
+		raw, err = c.kube.CoreV1().Pods(namespace).GetLogs(pod, &corev1.PodLogOptions{Container: "lease"}).DoRaw(ctx)
+		return err
+	})
 	return string(raw)
 }
 
