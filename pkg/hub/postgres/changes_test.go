@@ -142,8 +142,7 @@ func TestChangesCommittedLate(t *testing.T) {
 	if _, err := late.Exec(t.Context(), `INSERT INTO status.compliance VALUES ('`+id("1")+`', 'c', 'hub1', 'none', 'unknown')`); err != nil {
 		t.Fatal(err)
 	}
-	other := &database{tb: t, url: d.url}
-	other.connect()
+	other := d.another()
 	defer other.conn.Close(t.Context())
 	other.exec(`INSERT INTO status.compliance VALUES ('` + id("2") + `', 'c', 'hub1', 'none', 'unknown')`)
 	got, changes := look(t, store, changes.Next)

@@ -76,6 +76,14 @@ func emptyDatabase(tb testing.TB, server *postgrestest.Server) *database {
 	return d
 }
 
+// another is the same database by a connection of its own, which the caller closes.
+func (d *database) another() *database {
+	d.tb.Helper()
+	other := &database{tb: d.tb, server: d.server, url: d.url}
+	other.connect()
+	return other
+}
+
 func (d *database) connect() {
 	d.tb.Helper()
 	var err error

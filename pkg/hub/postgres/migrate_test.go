@@ -112,8 +112,7 @@ func TestMigrateRowsThatAreThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	// A session of before does not take the index for what it is now asked.
-	fresh := &database{tb: t, url: d.url}
-	fresh.connect()
+	fresh := d.another()
 	defer fresh.conn.Close(t.Context())
 	fresh.exec("SET enable_seqscan = off")
 	for _, table := range tables {

@@ -237,8 +237,7 @@ func TestReadOneMoment(t *testing.T) {
 	d := newDatabase(t)
 	d.world()
 	store := d.open(reader)
-	writing := &database{tb: t, url: d.url}
-	writing.connect()
+	writing := d.another()
 	defer writing.conn.Close(t.Context())
 	writing.exec("BEGIN")
 	writing.exec("LOCK TABLE status.placementdecisions IN ACCESS EXCLUSIVE MODE")

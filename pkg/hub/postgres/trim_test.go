@@ -65,8 +65,7 @@ func TestTrimmedWhileOpen(t *testing.T) {
 	d.world()
 	store := d.open(reader)
 	d.pass()
-	open := &database{tb: t, url: d.url}
-	open.connect()
+	open := d.another()
 	defer open.conn.Close(t.Context())
 	open.exec("BEGIN")
 	open.exec("UPDATE status.compliance SET compliance = 'unknown'")
@@ -90,8 +89,7 @@ func TestTrimKeepsWhatIsLate(t *testing.T) {
 	d := newDatabase(t)
 	d.world()
 	store := d.open(reader)
-	late := &database{tb: t, url: d.url}
-	late.connect()
+	late := d.another()
 	defer late.conn.Close(t.Context())
 	late.exec("BEGIN")
 	late.exec("UPDATE status.compliance SET compliance = 'unknown'")

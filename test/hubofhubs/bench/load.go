@@ -14,7 +14,10 @@ import (
 // load writes all rows, hub by hub.
 func (b *bench) load(ctx context.Context) error {
 	if !b.options.Copy {
-		return b.loadHubs(ctx, "by the reporter's way of writing")
+		if err := b.loadHubs(ctx, "by the reporter's way of writing"); err != nil {
+			return err
+		}
+		return b.tidy(ctx)
 	}
 	// as one who restores a large table does it
 	indexes, err := b.dropIndexes(ctx)
@@ -92,11 +95,7 @@ func (b *bench) loadHubs(ctx context.Context, how string) error {
 	took := time.Since(start)
 	b.loadRate = perSecond(b.options.rows(), took)
 	b.table.figure("loadRowsPerSecond", b.loadRate)
-	err := b.size(ctx, "(a) load, "+how, "loadSeconds", took, fmt.Sprintf(", %.0f rows/s", b.loadRate))
-	if err != nil || b.options.Copy {
-		return err
-	}
-	return b.tidy(ctx)
+	return b.size(ctx, "(a) load, "+how, "loadSeconds", took, fmt.Sprintf(", %.0f rows/s", b.loadRate))
 }
 
 // size adds how long something took and how large the database is after it.

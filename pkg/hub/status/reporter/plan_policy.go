@@ -50,6 +50,9 @@ func planPolicies(batch *status.Batch, all []observed, before reported) (after r
 			touch(id)
 		}
 	}
+	if len(ids) == 0 {
+		return after, nil // most batches say nothing of policies, and there may be thousands
+	}
 	was, is := oldest(before), oldest(after)
 	for _, id := range ids {
 		ref, found := is[id]

@@ -74,7 +74,7 @@ func (f *feed) longestPause() time.Duration { return max(f.interval, time.Second
 func (f *feed) turn(ctx context.Context) (next time.Time, err error) {
 	now := f.clock.Now()
 	onTime := now.Sub(f.last) >= f.interval
-	if err := f.look(ctx, onTime, f.interval); err != nil {
+	if err := f.look(ctx, onTime); err != nil {
 		f.last = time.Time{}
 		return now, err
 	}
@@ -107,7 +107,7 @@ func (f *feed) report(ctx context.Context, err error, again bool) {
 
 // look asks what changed, and on time also for the heartbeats and the next part
 // of the scan. What changed is asked for whatever becomes of the rest.
-func (f *feed) look(ctx context.Context, onTime bool, elapsed time.Duration) error {
+func (f *feed) look(ctx context.Context, onTime bool) error {
 	var beat error
 	if onTime {
 		beat = f.beat(ctx)
@@ -118,7 +118,7 @@ func (f *feed) look(ctx context.Context, onTime bool, elapsed time.Duration) err
 	}
 	ofHubs := f.lookAtHubs(ctx)
 	if onTime && !swept {
-		return errors.Join(ofHubs, f.scanSome(ctx, elapsed))
+		return errors.Join(ofHubs, f.scanSome(ctx))
 	}
 	return ofHubs
 }

@@ -57,8 +57,8 @@ func (f *feed) scanAll(ctx context.Context) error {
 	}
 }
 
-func (f *feed) scanSome(ctx context.Context, elapsed time.Duration) error {
-	share, carry := scanShare(f.scan.total, elapsed, f.period, f.scan.carry)
+func (f *feed) scanSome(ctx context.Context) error {
+	share, carry := scanShare(f.scan.total, f.interval, f.period, f.scan.carry)
 	f.scan.carry = carry
 	for share > 0 {
 		limit := min(share, scanPage)

@@ -47,7 +47,7 @@ func (f *testFeed) tries(onTime bool) (map[status.Key]time.Time, error) {
 	if onTime {
 		f.clock.Step(5 * time.Second)
 	}
-	err := f.look(f.t.Context(), onTime, 5*time.Second)
+	err := f.look(f.t.Context(), onTime)
 	return f.added, err
 }
 

@@ -1,16 +1,15 @@
 package syncer
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/validation"
-	logsapi "k8s.io/component-base/logs/api/v1"
+
+	"open-cluster-management.io/helloworld-addon/pkg/hub/status/internal/runtest"
 )
 
 // TestValidateReportsEverything: all problems at once, each naming the flag, and
@@ -57,15 +56,7 @@ func TestEnvironment(t *testing.T) {
 // TestFlags: names, defaults and texts are what users know. The flags of the
 // logs are Kubernetes' own.
 func TestFlags(t *testing.T) {
-	logs, all := pflag.NewFlagSet("", pflag.ContinueOnError), pflag.NewFlagSet("", pflag.ContinueOnError)
-	logsapi.AddFlags(logsapi.NewLoggingConfiguration(), logs)
-	newOptions(func(string) string { return "" }).AddFlags(all)
-	var got []string
-	all.VisitAll(func(flag *pflag.Flag) {
-		if logs.Lookup(flag.Name) == nil {
-			got = append(got, fmt.Sprintf("--%s=%s %s", flag.Name, flag.DefValue, flag.Usage))
-		}
-	})
+	got := runtest.Flags(t, newOptions(func(string) string { return "" }).AddFlags)
 	if diff := cmp.Diff([]string{
 		"--health-probe-bind-address=:8081 where /healthz and /readyz are served; 0: nowhere",
 		"--kube-api-burst=1000 the most requests at once to the global hub",
@@ -80,8 +71,5 @@ func TestFlags(t *testing.T) {
 		"--workers=4 how many objects of each kind to work on at once",
 	}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if all.Lookup("logging-format") == nil {
-		t.Error("there are no flags of the logs")
 	}
 }

@@ -85,7 +85,8 @@ func (k *kindSyncer) sync(ctx context.Context, key status.Key, due bool) error {
 	if err != nil {
 		return &failure{reasonRow, fmt.Errorf("aggregate %s %s/%s, which stays as it is: %w", key.Kind, owner.Namespace, owner.Name, err)}
 	}
-	k.compared(present, desired)
+	wanted := byName(desired)
+	k.compared(present, wanted)
 	actions := plan(k.entry, present, desired)
 	err = k.execute(ctx, owner, actions)
 	if err != nil && tooLarge(err) {
@@ -98,7 +99,7 @@ func (k *kindSyncer) sync(ctx context.Context, key status.Key, due bool) error {
 	if len(actions) > 0 {
 		k.wrote(ctx, key, owner)
 	}
-	k.note(present, desired)
+	k.note(present, wanted)
 	k.turns.listed(key, !slices.ContainsFunc(desired, func(d status.Desired) bool { return d.Summarised != "" }))
 	return nil
 }
@@ -152,25 +153,31 @@ func (k *kindSyncer) allKnown(all []object) bool {
 	return len(all) > 0
 }
 
+// byName finds what an object has to say among the thousands that a placement may
+// have.
+func byName(desired []status.Desired) map[string]status.Desired {
+	wanted := make(map[string]status.Desired, len(desired))
+	for _, d := range desired {
+		wanted[d.Name] = d
+	}
+	return wanted
+}
+
 // compared remembers what the objects' fields are.
-func (k *kindSyncer) compared(all []present, desired []status.Desired) {
+func (k *kindSyncer) compared(all []present, wanted map[string]status.Desired) {
 	for _, p := range all {
-		for _, d := range desired {
-			if d.Name == p.Name && p.Digest == "" {
-				k.objects.learn(p.UID, p.ResourceVersion, p.digest(d.Fields))
-			}
+		if d, found := wanted[p.Name]; found && p.Digest == "" {
+			k.objects.learn(p.UID, p.ResourceVersion, p.digest(d.Fields))
 		}
 	}
 }
 
 // note makes an event of what the objects have no field to say, once they say the
 // rest.
-func (k *kindSyncer) note(all []present, desired []status.Desired) {
+func (k *kindSyncer) note(all []present, wanted map[string]status.Desired) {
 	for _, p := range all {
-		for _, d := range desired {
-			if d.Name == p.Name && k.objects.noted(p.UID, d.Note) && d.Note != "" {
-				k.recorder.Eventf(k.reference(p.object), nil, corev1.EventTypeWarning, "StatusIncomplete", "SyncStatus", "%s", d.Note)
-			}
+		if d, found := wanted[p.Name]; found && k.objects.noted(p.UID, d.Note) && d.Note != "" {
+			k.recorder.Eventf(k.reference(p.object), nil, corev1.EventTypeWarning, "StatusIncomplete", "SyncStatus", "%s", d.Note)
 		}
 	}
 }

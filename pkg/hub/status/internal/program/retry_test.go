@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clocktesting "k8s.io/utils/clock/testing"
+
+	"open-cluster-management.io/helloworld-addon/pkg/hub/status/internal/runtest"
 )
 
 // tick is how finely time passes.
@@ -21,22 +23,7 @@ var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 func passing(t *testing.T, f func(*clocktesting.FakeClock)) {
 	t.Helper()
 	clock := clocktesting.NewFakeClock(start)
-	ended := make(chan struct{})
-	go func() { defer close(ended); f(clock) }()
-	deadline := time.Now().Add(time.Minute)
-	for running := true; running; {
-		if time.Now().After(deadline) {
-			t.Fatal("did not end within a minute")
-		}
-		if clock.HasWaiters() {
-			clock.Step(tick)
-		}
-		select {
-		case <-ended:
-			running = false
-		case <-time.After(time.Microsecond):
-		}
-	}
+	runtest.Passing(t, clock, tick, func() { f(clock) })
 }
 
 // pause is how long something was waited for, at least, and up to a fifth more
