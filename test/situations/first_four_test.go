@@ -73,7 +73,7 @@ func restarts(t *testing.T, c *cluster) {
 	eventually(t, "both work again", func(ctx context.Context) error { return errors.Join(renewed(ctx), c.working(ctx)) })
 
 	clusterNow, addOnNow := c.credentials(t)
-	if !clusterNow.Equal(ofCluster) || !addOnNow.Equal(ofAddOn) || c.requests(t) != requests {
+	if !clusterNow.Equal(ofCluster) || !addOnNow.Equal(ofAddOn) || c.requests(t) > requests {
 		t.Error("a restart made somebody ask for a new certificate")
 	}
 	requireDeleted(t, deleted, "goes")

@@ -15,7 +15,7 @@ func TestHosted(t *testing.T) {
 	if len(clusters) == 0 {
 		t.Fatalf("%s: no cluster in hosted mode", hostedEnv)
 	}
-	var situations []situation
+	situations := []situation{{"9_hosted_managed_kubeconfig", managedKubeconfig}}
 	for _, s := range firstFour {
 		situations = append(situations, situation{"9_hosted_" + s.name, s.run})
 	}

@@ -44,6 +44,7 @@ type program struct{ name, pkg string }
 // compile the others find in Go's cache.
 var programs = []program{
 	{"etcd", "go.etcd.io/etcd/server/v3"},
+	{"etcdutl", "go.etcd.io/etcd/etcdutl/v3"},
 	{"kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver"},
 	{"kube-controller-manager", "k8s.io/kubernetes/cmd/kube-controller-manager"},
 	{"kube-scheduler", "k8s.io/kubernetes/cmd/kube-scheduler"},

@@ -132,18 +132,34 @@ func (s *Sandbox) Rename(ctx context.Context, cluster, name string) error {
 	if problems := validation.IsDNS1123Label(name); len(problems) > 0 {
 		return fmt.Errorf("%q cannot be a cluster's name: %s", name, strings.Join(problems, ", "))
 	}
+	return s.restartWith(ctx, cluster, ocm.NameFile, name, "work-agent", "registration-agent")
+}
+
+// SetAddonAuth sets the driver by which a managed cluster's add-ons get their
+// credentials for the hub: its registration agent is started anew with it.
+func (s *Sandbox) SetAddonAuth(ctx context.Context, cluster, auth string) error {
+	_, clusterErr := s.cluster(cluster)
+	_, authErr := ocm.ParseAuth(auth)
+	if err := errors.Join(clusterErr, authErr); err != nil {
+		return err
+	}
+	return s.restartWith(ctx, cluster, ocm.AuthFile, auth, "registration-agent")
+}
+
+// restartWith stops agents of a managed cluster, writes a file that they read at
+// their start, and starts them in reverse order.
+func (s *Sandbox) restartWith(ctx context.Context, cluster, file, content string, agents ...string) error {
 	dir := filepath.Join(s.dir, cluster)
-	agents := []process.Switch{process.SwitchOf(dir, "work-agent"), process.SwitchOf(dir, "registration-agent")}
 	for _, agent := range agents {
-		if err := agent.Off(ctx); err != nil {
+		if err := process.SwitchOf(dir, agent).Off(ctx); err != nil {
 			return err
 		}
 	}
-	if err := os.WriteFile(filepath.Join(dir, ocm.NameFile), []byte(name+"\n"), 0o600); err != nil {
-		return fmt.Errorf("rename %s: %w", cluster, err)
+	if err := os.WriteFile(filepath.Join(dir, file), []byte(content+"\n"), 0o600); err != nil {
+		return fmt.Errorf("change the agents of %s: %w", cluster, err)
 	}
 	for _, agent := range slices.Backward(agents) {
-		if err := agent.On(ctx); err != nil {
+		if err := process.SwitchOf(dir, agent).On(ctx); err != nil {
 			return err
 		}
 	}

@@ -73,7 +73,8 @@ func TestUnknownNamesAreRefusedWithTheKnownOnes(t *testing.T) {
 	for name, err := range map[string]error{
 		"bootstrap": bootstrapErr, "cut": s.SetLink(t.Context(), "hub", "cluster1", false, false),
 		"rename": s.Rename(t.Context(), "hub", "x"), "name": s.Rename(t.Context(), "cluster1", "No Name"),
-		"new-ca": s.NewAuthority("cluster1"),
+		"new-ca": s.NewAuthority("cluster1"), "addon-auth": s.SetAddonAuth(t.Context(), "hub", "csr"),
+		"driver": s.SetAddonAuth(t.Context(), "cluster1", "grpc"),
 	} {
 		if err == nil || (!strings.Contains(err.Error(), "there are") && !strings.Contains(err.Error(), "cannot be a cluster's name")) {
 			t.Errorf("%s: %v", name, err)

@@ -19,7 +19,19 @@ const (
 const controllers = "*,-nodeipam,-node-route-controller,-cloud-node-lifecycle-controller,-service-lb-controller"
 
 // port is the n-th fixed port of the cluster on the sandbox's loopback interface.
-func (c *Cluster) port(n int) int { return 11000 + 20*c.Index + n }
+func (c *Cluster) port(n int) int { return port(c.Index, n) }
+
+func port(index, n int) int { return 11000 + 20*index + n }
+
+// EtcdDir is where etcd has the data of the cluster in dir.
+func EtcdDir(dir string) string { return filepath.Join(dir, "etcd") }
+
+// EtcdMember returns the flags that etcd and etcdutl take to know the only
+// member of a cluster's etcd.
+func EtcdMember(cluster string, index int) []string {
+	peer := fmt.Sprintf("http://127.0.0.1:%d", port(index, 1))
+	return []string{"--name=" + cluster, "--initial-advertise-peer-urls=" + peer, "--initial-cluster=" + cluster + "=" + peer}
+}
 
 // LocalPort is a port of the sandbox's loopback interface that no program of
 // the control plane uses; n is 0 to 9.
@@ -43,18 +55,15 @@ func (c *Cluster) programs() []process.Spec {
 func (c *Cluster) etcd() process.Spec {
 	client := fmt.Sprintf("http://127.0.0.1:%d", c.port(0))
 	peer := fmt.Sprintf("http://127.0.0.1:%d", c.port(1))
-	return c.Program("etcd", "etcd",
-		"--name="+c.Name,
-		"--data-dir="+filepath.Join(c.Dir, "etcd"),
+	return c.Program("etcd", "etcd", append(EtcdMember(c.Name, c.Index),
+		"--data-dir="+EtcdDir(c.Dir),
 		"--listen-client-urls="+client,
 		"--advertise-client-urls="+client,
 		"--listen-peer-urls="+peer,
-		"--initial-advertise-peer-urls="+peer,
-		"--initial-cluster="+c.Name+"="+peer,
 		// the data does not outlive the sandbox, so nothing has to reach the disk
 		"--unsafe-no-fsync",
 		"--log-level=warn",
-	)
+	)...)
 }
 
 func (c *Cluster) apiServer() process.Spec {

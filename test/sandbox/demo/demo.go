@@ -45,7 +45,7 @@ func Run(ctx context.Context, options Options) (err error) {
 	}
 	d.started = time.Now()
 	d.chapter("1. A hub and %d managed cluster(s), as processes of this machine", d.Clusters)
-	if err := d.run(ctx, d.sandboxArgs("up", fmt.Sprintf("--clusters=%d", d.Clusters), "--image="+d.Image+"="+d.ImageRoot)...); err != nil {
+	if err := d.run(ctx, d.sandboxArgs("up", fmt.Sprintf("--clusters=%d", d.Clusters), "--status-sync-interval=5s", "--image="+d.Image+"="+d.ImageRoot)...); err != nil {
 		return fmt.Errorf("start the sandbox: %w", err)
 	}
 	defer func() { err = errors.Join(err, d.down()) }()

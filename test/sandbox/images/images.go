@@ -1,7 +1,14 @@
 // Package images is the sandbox's stand-in for an image registry: a file that
-// maps an image's repository to a directory laid out like the image's root.
+// maps an image to a directory laid out like the image's root.
 //
-// A tag or a digest says nothing here: what is in the directory is what runs.
+// A mapping of a name with a tag or a digest is for that image alone, as in a
+// registry that has no other. A mapping of a repository is for all its tags and
+// digests. For example:
+//
+//	mapped                  finds                            and not
+//	example.com/app         every tag, every digest
+//	example.com/app:v1      this tag                         example.com/app:v2
+//	example.com/app:latest  this tag, and the name without
 package images
 
 import (
@@ -25,13 +32,13 @@ type Store struct{ path string }
 // In returns the store of the sandbox's directory.
 func In(dir string) Store { return Store{path: filepath.Join(dir, file)} }
 
-// Add maps the repository to the directory.
-func (s Store) Add(repository, dir string) error {
+// Add maps the image, or every image of the repository, to the directory.
+func (s Store) Add(name, dir string) error {
 	images, err := s.read()
 	if err != nil {
 		return err
 	}
-	images[repository] = dir
+	images[key(name)] = dir
 	content, err := json.MarshalIndent(images, "", "  ")
 	if err != nil {
 		return fmt.Errorf("encode the images: %w", err)
@@ -46,14 +53,22 @@ func (s Store) Add(repository, dir string) error {
 	return nil
 }
 
-// Resolve returns the directory of an image, and the repositories that are
-// known when the image's is not.
+// Resolve returns the directory of an image, and the images that are known when
+// it is not.
 func (s Store) Resolve(image string) (dir string, known []string, err error) {
 	images, err := s.read()
 	if err != nil {
 		return "", nil, err
 	}
-	return images[Repository(image)], slices.Sorted(maps.Keys(images)), nil
+	exact := key(image)
+	if exact == repository(image) {
+		exact += ":latest"
+	}
+	dir, ok := images[exact]
+	if !ok {
+		dir = images[repository(image)]
+	}
+	return dir, slices.Sorted(maps.Keys(images)), nil
 }
 
 func (s Store) read() (map[string]string, error) {
@@ -71,8 +86,8 @@ func (s Store) read() (map[string]string, error) {
 	return images, nil
 }
 
-// Repository is an image's name without its tag and digest.
-func Repository(image string) string {
+// repository is an image's name without its tag and digest.
+func repository(image string) string {
 	name, _, _ := strings.Cut(image, "@")
 	if colon := strings.LastIndexByte(name, ':'); colon > strings.LastIndexByte(name, '/') {
 		name = name[:colon]
@@ -80,8 +95,17 @@ func Repository(image string) string {
 	return name
 }
 
-// Parse reads REPOSITORY=DIRECTORY and makes the directory absolute.
-func Parse(mapping string) (repository, dir string, err error) {
+// key returns the name under which an image is mapped: with its digest, else
+// with its tag, as container runtimes ignore the tag beside a digest.
+func key(image string) string {
+	if _, digest, ok := strings.Cut(image, "@"); ok {
+		return repository(image) + "@" + digest
+	}
+	return image
+}
+
+// Parse reads IMAGE=DIRECTORY and makes the directory absolute.
+func Parse(mapping string) (name, dir string, err error) {
 	name, dir, ok := strings.Cut(mapping, "=")
 	if !ok || name == "" || dir == "" {
 		return "", "", fmt.Errorf("%q is not IMAGE=DIRECTORY", mapping)
@@ -93,5 +117,5 @@ func Parse(mapping string) (repository, dir string, err error) {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return "", "", fmt.Errorf("%s, the root of the image %s, is not a directory: build it first", dir, name)
 	}
-	return Repository(name), dir, nil
+	return name, dir, nil
 }

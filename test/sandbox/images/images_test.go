@@ -17,28 +17,45 @@ func TestRepository(t *testing.T) {
 		"quay.io/org/app:v1@sha256:01234": "quay.io/org/app",
 		"app":                             "app",
 	} {
-		if got := Repository(image); got != want {
-			t.Errorf("Repository(%q) = %q, want %q", image, got, want)
+		if got := repository(image); got != want {
+			t.Errorf("repository(%q) = %q, want %q", image, got, want)
 		}
 	}
 }
 
-func TestStore(t *testing.T) {
+func TestResolve(t *testing.T) {
 	store := In(t.TempDir())
 	if dir, known, err := store.Resolve("quay.io/org/app:latest"); err != nil || dir != "" || len(known) != 0 {
 		t.Fatalf("Resolve in an empty store = %q, %v, %v", dir, known, err)
 	}
-	for repository, dir := range map[string]string{"quay.io/org/app": "/one", "app": "/two"} {
-		if err := store.Add(repository, dir); err != nil {
+	for name, dir := range map[string]string{
+		"quay.io/org/app": "/any", "quay.io/org/app:v2": "/two", "localhost:5000/one:v1": "/one",
+		"latest:latest": "/latest", "digest:v1@sha256:01": "/digest",
+	} {
+		if err := store.Add(name, dir); err != nil {
 			t.Fatal(err)
 		}
 	}
-	dir, known, err := store.Resolve("quay.io/org/app:v2")
-	if err != nil || dir != "/one" {
-		t.Errorf("Resolve = %q, %v, want /one", dir, err)
+	for _, test := range []struct{ name, image, want string }{
+		{"a tag of a mapped repository", "quay.io/org/app:v1", "/any"},
+		{"a digest of a mapped repository", "quay.io/org/app@sha256:02", "/any"},
+		{"a mapping of the tag before that of the repository", "quay.io/org/app:v2", "/two"},
+		{"a mapped tag", "localhost:5000/one:v1", "/one"},
+		{"another tag than the mapped one", "localhost:5000/one:v2", ""},
+		{"a digest where a tag is mapped", "localhost:5000/one@sha256:01", ""},
+		{"no tag where another one than latest is mapped", "localhost:5000/one", ""},
+		{"no tag where latest is mapped", "latest", "/latest"},
+		{"a mapped digest, whatever the tag", "digest:v3@sha256:01", "/digest"},
+		{"another digest, with the tag of the mapped one", "digest:v1@sha256:02", ""},
+		{"an image that is not known", "quay.io/org", ""},
+	} {
+		if dir, _, err := store.Resolve(test.image); err != nil || dir != test.want {
+			t.Errorf("%s: Resolve(%q) = %q, %v, want %q", test.name, test.image, dir, err, test.want)
+		}
 	}
-	if diff := cmp.Diff([]string{"app", "quay.io/org/app"}, known); diff != "" {
-		t.Error(diff)
+	_, known, err := store.Resolve("app")
+	if diff := cmp.Diff([]string{"digest@sha256:01", "latest:latest", "localhost:5000/one:v1", "quay.io/org/app", "quay.io/org/app:v2"}, known); diff != "" || err != nil {
+		t.Error(diff, err)
 	}
 }
 
@@ -53,8 +70,8 @@ func TestParse(t *testing.T) {
 			t.Errorf("%s: Parse(%q) = %v, want %q", test.name, test.mapping, err, test.want)
 		}
 	}
-	repository, dir, err := Parse("quay.io/org/app:latest=" + root)
-	if err != nil || repository != "quay.io/org/app" || dir != root {
-		t.Errorf("Parse = %q, %q, %v", repository, dir, err)
+	name, dir, err := Parse("quay.io/org/app:latest=" + root)
+	if err != nil || name != "quay.io/org/app:latest" || dir != root {
+		t.Errorf("Parse = %q, %q, %v", name, dir, err)
 	}
 }

@@ -106,6 +106,16 @@ func (s *sandbox) kubectl(cluster string, args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
+// must runs kubectl and fails the test when that fails.
+func (s *sandbox) must(cluster string, args ...string) string {
+	s.t.Helper()
+	out, err := s.kubectl(cluster, args...)
+	if err != nil {
+		s.t.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return out
+}
+
 // eventually polls until the check passes; the deadline is generous because the
 // machine may be busy with something else.
 func eventually(t *testing.T, what string, check func() error) {

@@ -61,11 +61,11 @@ func start(ctx context.Context, options Options, dir *statedir.Dir) error {
 		return err
 	}
 	for _, mapping := range options.Images {
-		repository, root, err := images.Parse(mapping)
+		name, root, err := images.Parse(mapping)
 		if err != nil {
 			return err
 		}
-		if err := images.In(options.Dir).Add(repository, root); err != nil {
+		if err := images.In(options.Dir).Add(name, root); err != nil {
 			return err
 		}
 	}
@@ -151,7 +151,9 @@ func supervise(options Options, clusters []string, files []*os.File) (*exec.Cmd,
 	}
 	args := []string{"supervise", "--dir=" + options.Dir, "--programs=" + options.Programs,
 		fmt.Sprintf("--hubs=%d", options.Hubs), fmt.Sprintf("--hosted=%d", options.Hosted),
-		"--certificate-life=" + options.CertificateLife.String(), "--hub-as=" + options.HubAs}
+		"--certificate-life=" + options.CertificateLife.String(), "--hub-as=" + options.HubAs,
+		"--addon-auth=" + options.Agents.AddonAuth, "--addon-token-life=" + options.Agents.AddonTokenLife.String(),
+		"--status-sync-interval=" + options.Agents.StatusSyncInterval.String()}
 	cmd := exec.Command(self, append(args, clusters...)...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.ExtraFiles = files

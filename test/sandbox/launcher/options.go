@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"open-cluster-management.io/helloworld-addon/test/sandbox/images"
+	"open-cluster-management.io/helloworld-addon/test/sandbox/ocm"
 )
 
 // maxClusters is how many managed clusters one sandbox may have: the networks
@@ -47,6 +48,8 @@ type Options struct {
 	// CertificateLife is how long the certificates live that hubs sign; 0 for a
 	// year.
 	CertificateLife time.Duration
+	// Agents are the settings of OCM's agents on every managed cluster.
+	Agents ocm.Agents
 	// Images are mappings IMAGE=DIRECTORY.
 	Images []string
 	// Out is told what is going on.
@@ -70,6 +73,7 @@ func (o *Options) Validate() error {
 		problems = append(problems, fmt.Errorf("--certificate-life=%s: give at least %s, or OCM's registration agent asks for certificates without end",
 			o.CertificateLife, shortestLife))
 	}
+	problems = append(problems, o.validateAgents()...)
 	problems = append(problems, o.validateHubAs()...)
 	for flag, value := range map[string]*string{"--dir": &o.Dir, "--programs": &o.Programs, "--module": &o.Module} {
 		if *value == "" {
@@ -89,6 +93,21 @@ func (o *Options) Validate() error {
 		}
 	}
 	return errors.Join(problems...)
+}
+
+func (o *Options) validateAgents() []error {
+	var problems []error
+	if _, err := ocm.ParseAuth(o.Agents.AddonAuth); err != nil {
+		problems = append(problems, fmt.Errorf("--addon-auth=%s: %w", o.Agents.AddonAuth, err))
+	}
+	if life := o.Agents.AddonTokenLife; life != 0 && life < ocm.ShortestTokenLife {
+		problems = append(problems, fmt.Errorf("--addon-token-life=%s: give at least %s, the shortest that an API server allows",
+			life, ocm.ShortestTokenLife))
+	}
+	if interval := o.Agents.StatusSyncInterval; interval < time.Second {
+		problems = append(problems, fmt.Errorf("--status-sync-interval=%s: give at least 1s", interval))
+	}
+	return problems
 }
 
 func (o *Options) validateHubAs() []error {

@@ -6,10 +6,13 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"open-cluster-management.io/helloworld-addon/test/sandbox/ocm"
 )
 
 func TestValidateReportsEveryProblem(t *testing.T) {
 	root := t.TempDir()
+	agents := ocm.Agents{AddonAuth: ocm.AuthCSR, StatusSyncInterval: time.Minute}
 	for _, test := range []struct {
 		name    string
 		options Options
@@ -27,9 +30,17 @@ func TestValidateReportsEveryProblem(t *testing.T) {
 		{"a hub that manages itself", Options{Dir: "d", Programs: "p", Module: "m", Hubs: 1, Clusters: 1, HubAs: "local-cluster"}, nil},
 		{"under a cluster's name", Options{Dir: "d", Programs: "p", Module: "m", Hubs: 1, Clusters: 1, HubAs: "cluster1"}, []string{"--hub-as=cluster1", "has this name already"}},
 		{"under no name", Options{Dir: "d", Programs: "p", Module: "m", Hubs: 1, Clusters: 1, HubAs: "A_B"}, []string{"--hub-as=A_B: cannot be a cluster's name"}},
+		{"agents as in a hurry", Options{Dir: "d", Programs: "p", Module: "m", Hubs: 1, Clusters: 1,
+			Agents: ocm.Agents{AddonAuth: ocm.AuthToken, AddonTokenLife: 10 * time.Minute, StatusSyncInterval: 5 * time.Second}}, nil},
+		{"agents as none can be", Options{Dir: "d", Programs: "p", Module: "m", Hubs: 1, Clusters: 1,
+			Agents: ocm.Agents{AddonAuth: "grpc", AddonTokenLife: time.Minute, StatusSyncInterval: time.Millisecond}},
+			[]string{"--addon-auth=grpc", "there are csr, token", "--addon-token-life=1m0s: give at least 10m0s", "--status-sync-interval=1ms"}},
 		{"all at once", Options{Clusters: 0, Images: []string{"app"}}, []string{"--clusters=0", "--dir:", "--programs:", "--module:", "--image:"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			if test.options.Agents == (ocm.Agents{}) {
+				test.options.Agents = agents
+			}
 			err := test.options.Validate()
 			if (err == nil) != (len(test.want) == 0) {
 				t.Fatalf("Validate = %v", err)

@@ -35,10 +35,8 @@ type probeTarget struct {
 }
 
 // runProbe probes until ctx ends, and reports every result: the count, and why
-// the probe failed when it did. It begins after the probe's initial delay, counted
-// from the container's start.
-func runProbe(ctx context.Context, c clock.WithTicker, started time.Time, probe *corev1.Probe, target probeTarget, report func(probeCount, error)) {
-	delay := time.Duration(probe.InitialDelaySeconds)*time.Second - c.Since(started)
+// the probe failed when it did.
+func runProbe(ctx context.Context, c clock.WithTicker, delay time.Duration, probe *corev1.Probe, target probeTarget, report func(probeCount, error)) {
 	if delay > 0 {
 		select {
 		case <-ctx.Done():
@@ -46,7 +44,7 @@ func runProbe(ctx context.Context, c clock.WithTicker, started time.Time, probe 
 		case <-c.After(delay):
 		}
 	}
-	ticker := c.NewTicker(time.Duration(max(probe.PeriodSeconds, 1)) * time.Second)
+	ticker := c.NewTicker(probePeriod(probe))
 	defer ticker.Stop()
 	count := probeCount{}
 	for ctx.Err() == nil {

@@ -2,6 +2,7 @@ package node
 
 import (
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -32,6 +33,25 @@ func (p probeCount) add(ok bool, probe *corev1.Probe) probeCount {
 		p.Result, p.Decided = ok, true
 	}
 	return p
+}
+
+// probeDelay returns how long to wait before the first probe of a container that
+// has been running for a time. kubelet probes liveness at ticks of the period
+// alone, and readiness and startup also as soon as the container runs:
+// https://github.com/kubernetes/kubernetes/blob/v1.34.4/pkg/kubelet/prober/worker.go
+// So a liveness probe every 10 s does not fail because the program is starting.
+func probeDelay(kind probeKind, probe *corev1.Probe, running time.Duration) time.Duration {
+	initial := time.Duration(probe.InitialDelaySeconds) * time.Second
+	if kind != livenessProbe {
+		return max(initial-running, 0)
+	}
+	period := probePeriod(probe)
+	tick := running.Truncate(period) + period
+	return max(tick, (initial+period-1).Truncate(period)) - running
+}
+
+func probePeriod(probe *corev1.Probe) time.Duration {
+	return time.Duration(max(probe.PeriodSeconds, 1)) * time.Second
 }
 
 // probePort is the number of a port that may be given by its name.

@@ -16,6 +16,7 @@ const (
 	reasonCrashLoopBackOff  = "CrashLoopBackOff"
 	reasonConfigError       = "CreateContainerConfigError"
 	reasonErrImagePull      = "ErrImagePull"
+	reasonImagePullBackOff  = "ImagePullBackOff"
 	reasonUnsupported       = "Unsupported"
 	reasonCompleted         = "Completed"
 	reasonError             = "Error"
@@ -61,6 +62,15 @@ func (s containerState) waiting(reason, message string, retryAt time.Time) conta
 	s.State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}
 	s.NotBefore = retryAt
 	return s
+}
+
+// pullFailed returns the state of a container whose image is not there: at first
+// ErrImagePull, and from the second try on ImagePullBackOff, as kubelet reports it.
+func (s containerState) pullFailed(image string, cause error, retryAt time.Time) containerState {
+	if w := s.State.Waiting; w == nil || (w.Reason != reasonErrImagePull && w.Reason != reasonImagePullBackOff) {
+		return s.waiting(reasonErrImagePull, cause.Error(), retryAt)
+	}
+	return s.waiting(reasonImagePullBackOff, fmt.Sprintf("Back-off pulling image %q: %s: %v", image, reasonErrImagePull, cause), retryAt)
 }
 
 // running is the state after a start.

@@ -69,7 +69,7 @@ func (w *worker) probe(r *containerRun, kind probeKind, probe *corev1.Probe) {
 	target := probeTarget{container: r.spec, podIP: w.network.IP().String()}
 	r.tasks.Go(func() {
 		defer cancel()
-		runProbe(ctx, w.Clock, r.started, probe, target, func(count probeCount, err error) {
+		runProbe(ctx, w.Clock, probeDelay(kind, probe, w.Clock.Since(r.started)), probe, target, func(count probeCount, err error) {
 			select {
 			case w.inbox <- func() { w.probed(ctx, cancel, r, kind, probe, count, err) }:
 			case <-ctx.Done():

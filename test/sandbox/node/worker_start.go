@@ -38,6 +38,10 @@ func (w *worker) start(ctx context.Context, pod *corev1.Pod, name string) {
 	case errors.Is(err, errNotRead):
 		w.states[name] = state.waiting(stillReason(state), "", now.Add(configRetry))
 		return
+	case errors.As(err, &wait) && wait.Reason == reasonErrImagePull:
+		w.states[name] = state.pullFailed(c.Image, err, now.Add(configRetry))
+		w.tellPull(pod, name, c.Image, err)
+		return
 	case errors.As(err, &wait):
 		w.events.warn(pod, name, "Failed", "Error: "+err.Error())
 		w.states[name] = state.waiting(wait.Reason, err.Error(), now.Add(configRetry))
@@ -57,6 +61,14 @@ func (w *worker) start(ctx context.Context, pod *corev1.Pod, name string) {
 	state.Ready = state.Started && c.ReadinessProbe == nil
 	w.states[name] = state
 	w.watch(ctx, r)
+}
+
+// tellPull records that an image is not there, and that the node backs off.
+func (w *worker) tellPull(pod *corev1.Pod, name, image string, err error) {
+	w.events.warn(pod, name, "Failed", fmt.Sprintf("Failed to pull image %q: %v", image, err))
+	if w.states[name].State.Waiting.Reason == reasonImagePullBackOff {
+		w.events.warn(pod, name, "BackOff", fmt.Sprintf("Back-off pulling image %q", image))
+	}
 }
 
 // stillReason keeps the reason of a container that waits.

@@ -122,6 +122,16 @@ func TestWorkerHealsWhenImageIsAdded(t *testing.T) {
 	b.until("unknown", b.container("waiting", func(s corev1.ContainerStatus) bool {
 		return s.State.Waiting != nil && s.State.Waiting.Reason == reasonErrImagePull && strings.Contains(s.State.Waiting.Message, `image "other" is not known to the sandbox; known: app`)
 	}))
+	if !b.told(`Failed Failed to pull image "other": image "other" is not known`) {
+		t.Error("no event of the pull")
+	}
+	b.stepUntil("backs off", b.container("waiting", func(s corev1.ContainerStatus) bool {
+		return s.State.Waiting != nil && s.State.Waiting.Reason == reasonImagePullBackOff &&
+			strings.HasPrefix(s.State.Waiting.Message, `Back-off pulling image "other": ErrImagePull: image "other" is not known`)
+	}))
+	if !b.told(`BackOff Back-off pulling image "other"`) {
+		t.Error("no event of the back-off")
+	}
 	b.worker.do(func() { images["other"] = images["app"] })
 	b.stepUntil("started", b.isRunning())
 }

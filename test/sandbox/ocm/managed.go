@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
@@ -38,6 +36,8 @@ type ManagedOptions struct {
 	Hubs []*clientcmdapi.Config
 	// Manifests is the directory "manifests" of OCM's module.
 	Manifests string
+	// Agents are the agents' settings.
+	Agents Agents
 }
 
 // Managed is OCM's half on a managed cluster.
@@ -180,7 +180,7 @@ func (m *Managed) prepare(ctx context.Context) (err error) {
 	m.registration.Prepare = m.prepareRegistration
 	if m.work, err = m.agent(ctx, "work", 1, "--hub-kubeconfig-dir="+filepath.Dir(hubKubeconfig),
 		"--workload-source-driver=kube", "--workload-source-config="+hubKubeconfig,
-		"--terminate-on-files="+hubKubeconfig, "--status-sync-interval=5s", evictionGracePeriod); err != nil {
+		"--terminate-on-files="+hubKubeconfig, "--status-sync-interval="+m.Agents.StatusSyncInterval.String(), evictionGracePeriod); err != nil {
 		return err
 	}
 	m.work.Prepare = func(bool) ([]string, bool, error) {
@@ -254,7 +254,7 @@ func (m *Managed) prepareRegistration(fresh bool) ([]string, bool, error) {
 			return nil, false, err
 		}
 	}
-	return m.nameFlag(), true, nil
+	return append(m.nameFlag(), m.authFlags()...), true, nil
 }
 
 // NameFile is the file in a cluster's directory that holds the name by which
@@ -262,12 +262,7 @@ func (m *Managed) prepareRegistration(fresh bool) ([]string, bool, error) {
 const NameFile = "cluster-name"
 
 func (m *Managed) nameFlag() []string {
-	name := m.Name
-	content, err := os.ReadFile(filepath.Join(m.Cluster.Dir, NameFile))
-	if err == nil || !errors.Is(err, fs.ErrNotExist) {
-		name = strings.TrimSpace(string(content))
-	}
-	return []string{"--spoke-cluster-name=" + name}
+	return []string{"--spoke-cluster-name=" + m.override(NameFile, m.Name)}
 }
 
 // Run runs OCM's agents of the managed cluster until ctx ends. The work agent

@@ -41,6 +41,8 @@ type Options struct {
 	HubAs string
 	// CertificateLife is how long the certificates live that hubs sign.
 	CertificateLife time.Duration
+	// Agents are the settings of OCM's agents on every managed cluster.
+	Agents ocm.Agents
 	// Outside are the listeners on 127.0.0.1, opened before the network namespace
 	// was left, in the order of Clusters.
 	Outside []net.Listener

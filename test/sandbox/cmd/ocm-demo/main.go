@@ -2,6 +2,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -35,7 +36,7 @@ func command() *cobra.Command {
 	flags.StringVar(&options.Sandbox, "sandbox", "bin/ocm-sandbox", "the command that drives the sandbox")
 	flags.StringVar(&options.Programs, "programs", "bin/sandbox", "directory of the built programs")
 	flags.StringVar(&options.Module, "module", "test/sandbox/programs", "Go module that pins the programs")
-	flags.StringVar(&options.Dir, "dir", ".sandbox", "directory of the sandbox")
+	flags.StringVar(&options.Dir, "dir", cmp.Or(os.Getenv("SANDBOX_DIR"), ".sandbox"), "directory of the sandbox (environment SANDBOX_DIR)")
 	flags.StringVar(&options.Image, "image", "", "the add-on's image")
 	flags.StringVar(&options.ImageRoot, "image-root", "bin/image", "directory laid out like the image")
 	flags.StringVar(&options.Kubectl, "kubectl", "bin/sandbox/kubectl", "the kubectl that is used and shown")

@@ -1,14 +1,17 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"open-cluster-management.io/helloworld-addon/test/sandbox/build"
 	"open-cluster-management.io/helloworld-addon/test/sandbox/images"
 	"open-cluster-management.io/helloworld-addon/test/sandbox/launcher"
+	"open-cluster-management.io/helloworld-addon/test/sandbox/ocm"
 	"open-cluster-management.io/helloworld-addon/test/sandbox/statedir"
 )
 
@@ -21,7 +24,8 @@ func command() *cobra.Command {
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
 	options := &launcher.Options{Out: os.Stdout}
-	root.PersistentFlags().StringVar(&options.Dir, "dir", ".sandbox", "directory of the sandbox")
+	root.PersistentFlags().StringVar(&options.Dir, "dir", cmp.Or(os.Getenv("SANDBOX_DIR"), ".sandbox"),
+		"directory of the sandbox (environment SANDBOX_DIR)")
 	root.PersistentFlags().StringVar(&options.Programs, "programs", "bin/sandbox", "directory of the built programs")
 	root.PersistentFlags().StringVar(&options.Module, "module", "test/sandbox/programs", "Go module that pins the programs")
 	root.AddCommand(upCommand(options), downCommand(options), buildCommand(options), imageCommand(options),
@@ -45,7 +49,7 @@ func upCommand(options *launcher.Options) *cobra.Command {
 	}
 	cmd.Flags().IntVar(&options.Clusters, "clusters", 1, "number of managed clusters")
 	addShapeFlags(cmd, options)
-	cmd.Flags().StringArrayVar(&options.Images, "image", nil, "IMAGE=DIRECTORY: what pods with this image run (repeatable)")
+	cmd.Flags().StringArrayVar(&options.Images, "image", nil, "IMAGE=DIRECTORY: what pods with this image run; without a tag IMAGE is every tag (repeatable)")
 	return cmd
 }
 
@@ -60,6 +64,19 @@ func addShapeFlags(cmd *cobra.Command, options *launcher.Options) {
 	cmd.Flags().DurationVar(&options.CertificateLife, "certificate-life", 0,
 		"how long the certificates live that hubs sign (0: a year). With less than 20m OCM's registration agent,\n"+
 			"which looks every 5 minutes, does not renew them in time by itself")
+	addAgentFlags(cmd, &options.Agents)
+}
+
+// addAgentFlags adds the settings of OCM's agents; the defaults are those of
+// OCM's operator.
+func addAgentFlags(cmd *cobra.Command, agents *ocm.Agents) {
+	cmd.Flags().StringVar(&agents.AddonAuth, "addon-auth", ocm.AuthCSR,
+		"how add-ons get their credentials for the hub: csr (a client certificate) or token (of a ServiceAccount)")
+	cmd.Flags().DurationVar(&agents.AddonTokenLife, "addon-token-life", 0,
+		"how long the tokens of --addon-auth=token live, at least 10m (0: a year). OCM's registration agent renews one whose\n"+
+			"rest is less than a fifth, and looks every 5 minutes: with less than 25m it may be late")
+	cmd.Flags().DurationVar(&agents.StatusSyncInterval, "status-sync-interval", time.Minute,
+		"how often OCM's work agents read the status of what they have applied")
 }
 
 func downCommand(options *launcher.Options) *cobra.Command {
@@ -98,17 +115,17 @@ func imageCommand(options *launcher.Options) *cobra.Command {
 		Short: "Tell a running sandbox what pods with an image run",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			repository, dir, err := images.Parse(args[0])
+			name, dir, err := images.Parse(args[0])
 			if err != nil {
 				return err
 			}
 			if _, err := statedir.Read(options.Dir); err != nil {
 				return fmt.Errorf("no sandbox in %s: make sandbox-up starts one (%w)", options.Dir, err)
 			}
-			if err := images.In(options.Dir).Add(repository, dir); err != nil {
+			if err := images.In(options.Dir).Add(name, dir); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(options.Out, "%s: %s\n", repository, dir)
+			_, err = fmt.Fprintf(options.Out, "%s: %s\n", name, dir)
 			return err
 		},
 	}

@@ -54,7 +54,7 @@ func supervise(ctx context.Context, options *launcher.Options, clusters []string
 	}
 	return supervisor.Run(ctx, supervisor.Options{
 		Dir: options.Dir, Programs: options.Programs, Clusters: clusters, Hubs: options.Hubs, Hosted: options.Hosted,
-		HubAs: options.HubAs, CertificateLife: options.CertificateLife, Outside: listeners, Progress: progress,
+		HubAs: options.HubAs, CertificateLife: options.CertificateLife, Agents: options.Agents, Outside: listeners, Progress: progress,
 	})
 }
 

@@ -27,7 +27,7 @@ CLUSTER/registration-agent).`
 // situationCommands bring the clusters of a running sandbox into the situations
 // that real ones get into.
 func situationCommands(options *launcher.Options) []*cobra.Command {
-	command := func(use, short string, args cobra.PositionalArgs, act func(ctx context.Context, s *control.Sandbox, args []string) error) *cobra.Command {
+	command := func(use, short string, args cobra.PositionalArgs, act action) *cobra.Command {
 		return &cobra.Command{
 			Use: use, Short: short, Args: args,
 			RunE: func(cmd *cobra.Command, args []string) error {
@@ -74,7 +74,26 @@ func situationCommands(options *launcher.Options) []*cobra.Command {
 			func(ctx context.Context, s *control.Sandbox, args []string) error {
 				return s.Rename(ctx, args[0], args[1])
 			}),
+		command("addon-auth CLUSTER csr|token", "Let a managed cluster's add-ons get their credentials for the hub in another way", cobra.ExactArgs(2),
+			func(ctx context.Context, s *control.Sandbox, args []string) error {
+				return s.SetAddonAuth(ctx, args[0], args[1])
+			}),
 		command("new-ca HUB", "Let another certificate authority sign the certificate of a hub's API server", cobra.ExactArgs(1),
 			func(_ context.Context, s *control.Sandbox, args []string) error { return s.NewAuthority(args[0]) }),
+		command("snapshot CLUSTER FILE", "Save what a cluster's API server has stored; its etcd is stopped for a second", cobra.ExactArgs(2), snapshot),
+		command("restore CLUSTER FILE", "Bring a cluster's control plane back to a snapshot, as from a backup", cobra.ExactArgs(2), restore(options)),
+	}
+}
+
+// action is what a command does with a running sandbox.
+type action func(ctx context.Context, s *control.Sandbox, args []string) error
+
+func snapshot(ctx context.Context, s *control.Sandbox, args []string) error {
+	return s.Snapshot(ctx, args[0], args[1])
+}
+
+func restore(options *launcher.Options) action {
+	return func(ctx context.Context, s *control.Sandbox, args []string) error {
+		return s.Restore(ctx, args[0], args[1], options.Programs)
 	}
 }

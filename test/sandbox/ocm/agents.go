@@ -1,0 +1,72 @@
+package ocm
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// The drivers by which OCM's registration agent gets credentials for add-ons
+// that ask for those of the hub's API server (Klusterlet
+// spec.registrationConfiguration.addOnKubeClientRegistrationDriver.authType):
+// https://github.com/open-cluster-management-io/ocm/tree/v1.2.1/pkg/registration/register
+const (
+	// AuthCSR is a client certificate that the hub signs on request.
+	AuthCSR = "csr"
+	// AuthToken is a token of the ServiceAccount ADDON-agent in the cluster's
+	// namespace on the hub, which OCM's addon manager creates.
+	AuthToken = "token"
+)
+
+// ShortestTokenLife is the shortest life that an API server gives a token.
+const ShortestTokenLife = 10 * time.Minute
+
+// Agents are settings of OCM's agents on the managed clusters, which a
+// Klusterlet has.
+type Agents struct {
+	// AddonAuth is AuthCSR or AuthToken.
+	AddonAuth string
+	// AddonTokenLife is the life of the tokens of AuthToken; 0 for OCM's own
+	// default, a year.
+	AddonTokenLife time.Duration
+	// StatusSyncInterval is how often the work agent reads the objects that it
+	// has applied.
+	StatusSyncInterval time.Duration
+}
+
+// ParseAuth returns the driver, or an error that names the known ones.
+func ParseAuth(auth string) (string, error) {
+	known := []string{AuthCSR, AuthToken}
+	if !slices.Contains(known, auth) {
+		return "", fmt.Errorf("%q is no driver for add-ons: there are %s", auth, strings.Join(known, ", "))
+	}
+	return auth, nil
+}
+
+// AuthFile is the file in a cluster's directory that holds its driver for
+// add-ons, where that is not the one with which the sandbox was started.
+const AuthFile = "addon-auth"
+
+// override returns the content of a file in the cluster's directory, or the
+// value when there is no such file.
+func (m *Managed) override(file, value string) string {
+	content, err := os.ReadFile(filepath.Join(m.Cluster.Dir, file))
+	if errors.Is(err, fs.ErrNotExist) {
+		return value
+	}
+	return strings.TrimSpace(string(content))
+}
+
+// authFlags returns the registration agent's flags about add-ons.
+func (m *Managed) authFlags() []string {
+	flags := []string{"--addon-kubeclient-registration-auth=" + m.override(AuthFile, m.Agents.AddonAuth)}
+	if life := m.Agents.AddonTokenLife; life > 0 {
+		flags = append(flags, fmt.Sprintf("--addon-token-expiration-seconds=%d", int64(life.Seconds())))
+	}
+	return flags
+}
