@@ -16,13 +16,21 @@ var (
 	//go:embed agent/serviceaccount.yaml
 	AgentServiceAccountYAML []byte
 
-	// AgentRoleYAML is all that the agent may do on the managed cluster.
+	// AgentRoleYAML is what the agent may do on the managed cluster.
 	//go:embed agent/role.yaml
 	AgentRoleYAML []byte
 
 	// AgentRoleBindingYAML gives the Role to the ServiceAccount.
 	//go:embed agent/rolebinding.yaml
 	AgentRoleBindingYAML []byte
+
+	// AgentEventRoleYAML lets the agent write events on its own pod.
+	//go:embed agent/event-role.yaml
+	AgentEventRoleYAML []byte
+
+	// AgentEventRoleBindingYAML gives that Role to the ServiceAccount.
+	//go:embed agent/event-rolebinding.yaml
+	AgentEventRoleBindingYAML []byte
 
 	// AgentDeploymentYAML runs the agent.
 	//go:embed agent/deployment.yaml

@@ -1,5 +1,7 @@
 package manifests
 
+import "time"
+
 // AgentCommand is the agent's program, found in the image's PATH.
 const AgentCommand = "helloworld-agent"
 
@@ -46,6 +48,11 @@ const (
 	// FlagLeaseDuration takes the lease's duration, such as 60s.
 	FlagLeaseDuration = "lease-duration"
 
+	// FlagDeletionHold takes how long the agent holds deletions of more than half
+	// of the copies that only a list of the hub's ConfigMaps implies, such as 10m;
+	// 0 switches that off.
+	FlagDeletionHold = "deletion-hold"
+
 	// FlagKubeAPIQPS takes the clients' limit of requests per second.
 	FlagKubeAPIQPS = "kube-api-qps"
 
@@ -61,9 +68,13 @@ const (
 	FlagJobName = "job-name"
 	FlagJobUID  = "job-uid"
 
-	// FlagVerbosity takes the log level, 0 to 10.
+	// FlagVerbosity takes the log level. The agent takes one above 7 for 7.
 	FlagVerbosity = "v"
 )
+
+// MaxDeletionHold is the longest FlagDeletionHold: a deletion that is held for
+// more than a week is forgotten.
+const MaxDeletionHold = 7 * 24 * time.Hour
 
 // Where the agent serves health. The probes in its Deployment and the default
 // of FlagHealthBindAddress use the same port.

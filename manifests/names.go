@@ -19,7 +19,7 @@ const (
 	DNSName = AddonName + ".addon.open-cluster-management.io"
 
 	// DefaultImage holds the programs of the controller and of the agent.
-	DefaultImage = "quay.io/open-cluster-management/helloworld-addon:latest"
+	DefaultImage = "quay.io/open-cluster-management/helloworld-addon:v0.1.0"
 
 	// DefaultInstallNamespace is where OCM installs add-ons on a managed cluster
 	// when nobody names a namespace.
@@ -32,9 +32,13 @@ const (
 	// leader election Lease.
 	ControllerName = "helloworld-controller"
 
-	// HubRole names the Role and the RoleBinding in each cluster's namespace on
-	// the hub that give the cluster's agent its rights there.
+	// HubRole names the ClusterRole with the agents' rights on the hub, and the
+	// RoleBinding in each cluster's namespace that gives them to its agent there.
 	HubRole = "open-cluster-management:helloworld-addon:agent"
+
+	// HubServiceAccount is the agent's identity in its cluster's namespace on the
+	// hub where OCM's registration agent uses tokens: <add-on>-agent.
+	HubServiceAccount = AddonName + "-agent"
 )
 
 // Objects on a managed cluster, in the install namespace.
@@ -47,6 +51,9 @@ const (
 
 	// AgentRole names the agent's Role and RoleBinding.
 	AgentRole = "helloworld-addon"
+
+	// AgentEventRole names the Role and RoleBinding for the agent's events.
+	AgentEventRole = "helloworld-addon-events"
 
 	// HubKubeconfigSecret holds the agent's credentials for the hub. OCM's
 	// registration agent writes it: <add-on>-hub-kubeconfig.
@@ -95,6 +102,13 @@ const (
 	// AdoptTrue is the value of AdoptAnnotation that gives an object over.
 	AdoptTrue = "true"
 
+	// ReleaseAnnotation on the ManagedClusterAddOn, with the value ReleaseTrue,
+	// makes the agent carry out deletions that it would hold.
+	ReleaseAnnotation = Prefix + "release-deletions"
+
+	// ReleaseTrue is the value of ReleaseAnnotation that releases.
+	ReleaseTrue = "true"
+
 	// ManagedByLabel on a copy, with the value ManagedByAgent, says that the
 	// agent owns it.
 	ManagedByLabel = "app.kubernetes.io/managed-by"
@@ -106,10 +120,18 @@ const (
 	// ManagedClusterAddOn whose copies are being removed.
 	UninstallLabel = Prefix + "uninstall"
 
+	// ConfigHashAnnotation on the agent's Deployment is the hash of the
+	// AddOnDeploymentConfig that it was rendered with, as OCM computes it.
+	ConfigHashAnnotation = Prefix + "config-hash"
+
 	// StoppedAnnotation on the ConfigMap UninstallMarker is the agent's answer
 	// that it has stopped: the value of UninstallLabel that it saw.
 	StoppedAnnotation = Prefix + "stopped"
 )
+
+// ReasonUninstalled is the reason of ConditionConfigMapsSynced by which the
+// pre-delete hook reports that every copy is removed.
+const ReasonUninstalled = "Uninstalled"
 
 // ConditionConfigMapsSynced is the type of the condition by which the agent
 // reports on the ManagedClusterAddOn.

@@ -9,12 +9,14 @@ import (
 	"os/signal"
 	"syscall"
 
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/component-base/logs"
 
 	"open-cluster-management.io/helloworld-addon/pkg/hub/controller"
 )
 
 func main() {
+	utilruntime.ErrorHandlers = controller.QuietConflicts(utilruntime.ErrorHandlers)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := controller.NewCommand().ExecuteContext(ctx)
 	stop()

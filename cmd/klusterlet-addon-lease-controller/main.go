@@ -9,6 +9,10 @@ import (
 	"os/signal"
 	"syscall"
 
+	// The image has no certificate authorities: these are for a hub whose
+	// kubeconfig names none, because its certificate is publicly trusted.
+	_ "golang.org/x/crypto/x509roots/fallback"
+
 	"open-cluster-management.io/helloworld-addon/pkg/agent/sidecar"
 )
 

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"k8s.io/klog/v2"
@@ -108,6 +109,10 @@ func (a *agent) announce(ctx context.Context) {
 		defer events.Close()
 		a.announcer.write = events.Write
 	}
+	var group sync.WaitGroup
+	defer group.Wait()
+	write := a.announcer.write
+	group.Go(func() { a.warnOfRights(ctx, write) })
 	a.announcer.run(ctx)
 }
 

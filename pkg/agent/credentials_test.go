@@ -154,7 +154,7 @@ func (s *site) saysWhatItWaitsFor(reason string) {
 	s.t.Helper()
 	want := fmt.Sprintf("[-] hub-credentials: secret default/helloworld-hub-kubeconfig: %s: ", reason)
 	runtest.Eventually(s.t, "not ready because of "+reason, func() bool {
-		code, body := runtest.Get(s.health, "/readyz")
+		code, body := runtest.Get(s.metrics, "/readyz")
 		return code == http.StatusServiceUnavailable && strings.Contains(body, want)
 	})
 	runtest.Eventually(s.t, "event "+reason, func() bool { return s.event("Warning", reason) })
@@ -172,7 +172,7 @@ func (s *site) saysWhatItWaitsFor(reason string) {
 func (s *site) goesOn(reason string) {
 	s.t.Helper()
 	runtest.Eventually(s.t, "ready, and says "+reason, func() bool {
-		code, body := runtest.Get(s.health, "/readyz")
+		code, body := runtest.Get(s.metrics, "/readyz")
 		return code == http.StatusOK && strings.Contains(body, "[+] hub-credentials: ok: ") && strings.Contains(body, ": "+reason+": ")
 	})
 	s.source("late")

@@ -30,33 +30,44 @@ func firstFailure(checks []check) error {
 }
 
 // healthHandler serves /healthz, which says that the process answers, and
-// /readyz, which says in its body how each check went.
+// /readyz, which names each check with "ok" or "not ok". Any pod of the cluster
+// can read it, so that it has no details.
 func healthHandler(checks []check) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		write(w, http.StatusOK, "ok\n")
 	})
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		code, body := readiness(checks)
-		write(w, code, body)
-	})
+	mux.HandleFunc("GET /readyz", readyHandler(checks, false))
 	return mux
 }
 
-func readiness(checks []check) (int, string) {
+func readyHandler(checks []check, details bool) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		code, body := readiness(checks, details)
+		write(w, code, body)
+	}
+}
+
+// readiness returns the status code and the body of /readyz. The details are the
+// errors, and what there is to say about what is right.
+func readiness(checks []check, details bool) (int, string) {
 	var body strings.Builder
 	code := http.StatusOK
 	for _, c := range checks {
-		if err := c.err(); err != nil {
-			code = http.StatusServiceUnavailable
+		err := c.err()
+		switch {
+		case err != nil && details:
 			fmt.Fprintf(&body, "[-] %s: %s\n", c.name, err)
-			continue
+		case err != nil:
+			fmt.Fprintf(&body, "[-] %s: not ok\n", c.name)
+		case details && c.detail != nil:
+			fmt.Fprintf(&body, "[+] %s: ok: %s\n", c.name, c.detail())
+		default:
+			fmt.Fprintf(&body, "[+] %s: ok\n", c.name)
 		}
-		fmt.Fprintf(&body, "[+] %s: ok", c.name)
-		if c.detail != nil {
-			fmt.Fprintf(&body, ": %s", c.detail())
+		if err != nil {
+			code = http.StatusServiceUnavailable
 		}
-		body.WriteByte('\n')
 	}
 	return code, body.String()
 }
@@ -69,8 +80,10 @@ func write(w http.ResponseWriter, code int, body string) {
 	_, _ = w.Write([]byte(body))
 }
 
-func metricsHandler(registry *prometheus.Registry) http.Handler {
+// loopbackHandler serves /metrics, and /readyz with its details.
+func loopbackHandler(registry *prometheus.Registry, checks []check) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	mux.HandleFunc("GET /readyz", readyHandler(checks, true))
 	return mux
 }

@@ -144,7 +144,7 @@ func TestLostConnection(t *testing.T) {
 	// The back-off never takes that long.
 	runtest.Within(t, 90*time.Second, "caught up", s.caughtUp)
 	t.Logf("caught up %s after the hub was back", time.Since(back))
-	runtest.Eventually(t, "connected again", func() bool { _, body := runtest.Get(s.health, "/readyz"); return !strings.Contains(body, "[-]") })
+	runtest.Eventually(t, "connected again", func() bool { _, body := runtest.Get(s.metrics, "/readyz"); return !strings.Contains(body, "[-]") })
 }
 
 func (s *site) caughtUp() bool {
@@ -156,7 +156,7 @@ func (s *site) caughtUp() bool {
 func (s *site) saysThatTheHubIsAway() {
 	s.t.Helper()
 	runtest.Eventually(s.t, "not ready", func() bool {
-		_, body := runtest.Get(s.health, "/readyz")
+		_, body := runtest.Get(s.metrics, "/readyz")
 		return strings.Contains(body, "[-] hub: ")
 	})
 	runtest.Eventually(s.t, "event HubUnreachable", func() bool { return s.event("Warning", "HubUnreachable") })
@@ -169,7 +169,7 @@ func TestHungHub(t *testing.T) {
 	n.set(false, true)
 	s.source("new")
 	runtest.Within(t, 2*time.Minute, "says that the hub does not answer", func() bool { return s.event("Warning", "HubUnreachable") })
-	if _, body := runtest.Get(s.health, "/readyz"); !strings.Contains(body, "[-] hub: ") {
+	if _, body := runtest.Get(s.metrics, "/readyz"); !strings.Contains(body, "[-] hub: ") {
 		t.Errorf("ready: %s", body)
 	}
 	n.set(false, false)

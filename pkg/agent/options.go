@@ -33,6 +33,8 @@ type Options struct {
 	MetricsBindAddress string
 	// LeaseDuration is what the lease says; it is renewed more often.
 	LeaseDuration time.Duration
+	// DeletionHold is how long deletions are held that only a list tells of.
+	DeletionHold time.Duration
 	// KubeAPIQPS and KubeAPIBurst limit the requests per second to each of the
 	// two API servers.
 	KubeAPIQPS   float32
@@ -54,6 +56,11 @@ const (
 
 const defaultLeaseDuration = 60 * time.Second
 
+// defaultDeletionHold is long enough to restore ConfigMaps that a restored hub
+// lacks, and short enough not to keep what a person deleted while the agent was
+// away.
+const defaultDeletionHold = 10 * time.Minute
+
 // NewOptions returns the defaults.
 func NewOptions() *Options {
 	return &Options{
@@ -61,6 +68,7 @@ func NewOptions() *Options {
 		HealthBindAddress:   manifests.DefaultHealthBindAddress,
 		MetricsBindAddress:  manifests.DefaultMetricsBindAddress,
 		LeaseDuration:       defaultLeaseDuration,
+		DeletionHold:        defaultDeletionHold,
 		KubeAPIQPS:          defaultQPS,
 		KubeAPIBurst:        defaultBurst,
 	}
@@ -78,9 +86,12 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.HealthBindAddress, manifests.FlagHealthBindAddress, o.HealthBindAddress,
 		"Address to serve /healthz and /readyz on, by plain HTTP.")
 	flags.StringVar(&o.MetricsBindAddress, manifests.FlagMetricsBindAddress, o.MetricsBindAddress,
-		"Loopback address to serve /metrics on, by plain HTTP; 0 switches it off.")
+		"Loopback address to serve /metrics on, and /readyz with details, by plain HTTP; 0 switches it off.")
 	flags.DurationVar(&o.LeaseDuration, manifests.FlagLeaseDuration, o.LeaseDuration,
 		"Duration of the add-on's lease, which is renewed four times as often.")
+	flags.DurationVar(&o.DeletionHold, manifests.FlagDeletionHold, o.DeletionHold,
+		"How long to hold the deletion of more than half of the copies when only a list of the hub's\n"+
+			"ConfigMaps implies it, for example after the hub was restored; 0 switches that off.")
 }
 
 // addCommonFlags adds those that the uninstall command has too.

@@ -23,14 +23,14 @@ func parse(t *testing.T, args ...string) *Options {
 func TestValidateReportsEveryProblem(t *testing.T) {
 	options := parse(t, "--namespace=Bad_Name", "--hub-kubeconfig=f", "--hub-kubeconfig-secret=s",
 		"--health-bind-address=8081", "--metrics-bind-address=:8080", "--lease-duration=1s",
-		"--kube-api-qps=0", "--kube-api-burst=0")
+		"--kube-api-qps=0", "--kube-api-burst=0", "--deletion-hold=-1s")
 	err := options.Validate()
 	if err == nil {
 		t.Fatal("no error")
 	}
 	for _, want := range []string{"--cluster-name is required", `--namespace "Bad_Name": `, `--hub-kubeconfig "f": `,
 		`--health-bind-address "8081": `, `--metrics-bind-address ":8080": `, `--lease-duration "1s": `,
-		`--kube-api-qps "0": `, `--kube-api-burst "0": `} {
+		`--kube-api-qps "0": `, `--kube-api-burst "0": `, `--deletion-hold "-1s": `} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not in %q", want, err)
 		}
@@ -63,6 +63,8 @@ func TestValidate(t *testing.T) {
 		{"hosted, and no managed cluster", []string{"--hosted"}, false},
 		{"the shortest lease", []string{"--lease-duration=4s"}, true},
 		{"longer than OCM waits", []string{"--lease-duration=301s"}, false},
+		{"deletions are not held", []string{"--deletion-hold=0"}, true},
+		{"deletions are held for longer than a week", []string{"--deletion-hold=169h"}, false},
 		{"not a number", []string{"--kube-api-qps=NaN"}, false},
 	}
 	for _, test := range tests {
@@ -79,7 +81,7 @@ func TestDefaults(t *testing.T) {
 	options := parse(t)
 	options.flags = nil
 	want := &Options{HubKubeconfigSecret: "helloworld-hub-kubeconfig", HealthBindAddress: ":8081",
-		MetricsBindAddress: "localhost:8080", LeaseDuration: time.Minute, KubeAPIQPS: 1000, KubeAPIBurst: 2000}
+		MetricsBindAddress: "localhost:8080", LeaseDuration: time.Minute, DeletionHold: 10 * time.Minute, KubeAPIQPS: 1000, KubeAPIBurst: 2000}
 	if diff := cmp.Diff(want, options, cmp.AllowUnexported(Options{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

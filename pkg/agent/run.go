@@ -154,7 +154,8 @@ func (a *agent) listen(ctx context.Context) ([]*httpserver.Server, error) {
 	if !a.options.metricsEnabled() {
 		return []*httpserver.Server{health}, nil
 	}
-	metrics, err := httpserver.Listen(ctx, manifests.FlagMetricsBindAddress, a.options.MetricsBindAddress, metricsHandler(a.metrics.Registry))
+	metrics, err := httpserver.Listen(ctx, manifests.FlagMetricsBindAddress, a.options.MetricsBindAddress,
+		loopbackHandler(a.metrics.Registry, a.checks()))
 	if err != nil {
 		return nil, errors.Join(err, health.Close())
 	}

@@ -38,6 +38,12 @@ func TestRunCopiesRenewsAndServes(t *testing.T) {
 		return managed.Get("configmaps", "default", "a") != nil && managed.Get("leases", "default", "helloworld") != nil
 	})
 	runtest.Eventually(t, "ready", func() bool { code, _ := runtest.Get(health, "/readyz"); return code == http.StatusOK })
+	if _, body := runtest.Get(health, "/readyz"); body != "[+] hub-credentials: ok\n[+] hub: ok\n[+] mirror: ok\n" {
+		t.Errorf("readyz: %q", body)
+	}
+	if code, body := runtest.Get(metrics, "/readyz"); code != http.StatusOK || !strings.Contains(body, hub.Config().Host) {
+		t.Errorf("readyz with details: %d %q", code, body)
+	}
 	if code, body := runtest.Get(health, "/healthz"); code != http.StatusOK {
 		t.Errorf("healthz: %d %s", code, body)
 	}
@@ -56,16 +62,22 @@ func enabled() *addonv1alpha1.ManagedClusterAddOn {
 	return &addonv1alpha1.ManagedClusterAddOn{ObjectMeta: metav1.ObjectMeta{Name: "helloworld", Namespace: "cluster1"}}
 }
 
+// TestRunWaitsForTheSecret: what it waits for is readable on the loopback address;
+// the network learns the names of the checks alone.
 func TestRunWaitsForTheSecret(t *testing.T) {
-	managed, health := runtest.NewAPI(t), runtest.Address(t)
-	stop := start(t, "--cluster-name=cluster1", "--namespace=default", "--metrics-bind-address=0",
+	managed, health, metrics := runtest.NewAPI(t), runtest.Address(t), runtest.Address(t)
+	stop := start(t, "--cluster-name=cluster1", "--namespace=default", "--metrics-bind-address="+metrics,
 		"--kubeconfig="+runtest.Kubeconfig(t, managed), "--health-bind-address="+health)
 	runtest.Eventually(t, "says what it waits for", func() bool {
-		code, body := runtest.Get(health, "/readyz")
+		code, body := runtest.Get(metrics, "/readyz")
 		return code == http.StatusServiceUnavailable &&
 			strings.Contains(body, "[-] hub-credentials: secret default/helloworld-hub-kubeconfig: SecretMissing") &&
 			strings.Contains(body, "[-] mirror: ")
 	})
+	const want = "[-] hub-credentials: not ok\n[+] hub: ok\n[-] mirror: not ok\n"
+	if code, body := runtest.Get(health, "/readyz"); code != http.StatusServiceUnavailable || body != want {
+		t.Errorf("the network gets %d %q, want %q", code, body, want)
+	}
 	if code, _ := runtest.Get(health, "/healthz"); code != http.StatusOK {
 		t.Errorf("not alive while it waits: %d", code)
 	}

@@ -36,6 +36,8 @@ type session struct {
 	stopped types.UID
 	// closed says that the mirror was not allowed to write.
 	closed bool
+	// letGo says that held deletions were released.
+	letGo bool
 }
 
 // serve works on one hub until ctx ends.
@@ -64,13 +66,13 @@ func (a *agent) newSession(ctx context.Context, hub *kubeclient.Client) (*sessio
 	s.reporter = report.New(report.Config{
 		AddOn: s.addOnOnHub, State: s.state, Trouble: s.trouble, Patcher: hub.AddOns(cluster), Clock: a.clock,
 	})
-	s.events = report.NewEvents(ctx, hub.Events(cluster), cluster,
-		fmt.Sprintf("namespace %s of cluster %s", namespace, cluster), a.clock)
+	s.events = report.NewEvents(ctx, hub.Events(cluster), cluster, a.clock)
 	copies := a.managed.ConfigMaps(namespace)
 	s.mirror = mirror.New(mirror.Config{
 		Scope: mirror.Scope{HubNamespace: cluster, InstallNamespace: namespace},
 		Hub:   hub.ConfigMaps(cluster), Copies: copies, Writer: copies, Clock: a.clock,
-		Gate: s.gate, Observer: observer{a.metrics, s.events}, Looked: s.looked, QueueMetrics: a.metrics.Queue(),
+		DeletionHold: a.options.DeletionHold, Released: s.released,
+		Gate: s.gate, Observer: observer{a.metrics, s.events, namespace, cluster}, Looked: s.looked, QueueMetrics: a.metrics.Queue(),
 	})
 	var err error
 	s.addOn, err = view.New(ctx, "ManagedClusterAddOn "+cluster+"/"+manifests.AddonName,
@@ -101,21 +103,27 @@ func (s *session) gate(marker *mirror.Copy) error {
 	return err
 }
 
+// released reports whether the add-on's annotation releases held deletions.
+func (s *session) released() bool {
+	addOn := s.addOnOnHub()
+	return addOn != nil && addOn.Released
+}
+
 // looked is called when the mirror has looked at a name.
 func (s *session) looked() {
 	s.reporter.Notify()
 	s.agent.trimmer.work()
 }
 
-// addOnChanged looks at everything again when the mirror may write again.
+// addOnChanged looks at everything again when the mirror may write more.
 func (s *session) addOnChanged() {
 	s.agent.announcer.notify()
-	closed := s.mirror.Stopped() != nil
+	closed, released := s.mirror.Stopped() != nil, s.released()
 	s.mu.Lock()
-	opened := s.closed && !closed
-	s.closed = closed
+	more := s.closed && !closed || released && !s.letGo
+	s.closed, s.letGo = closed, released
 	s.mu.Unlock()
-	if opened {
+	if more {
 		s.mirror.Resync()
 	}
 	s.reporter.Notify()
@@ -145,30 +153,46 @@ func (s *session) state() report.State {
 		Wanted:        summary.Wanted,
 		Synced:        summary.Synced,
 		Conflicts:     summary.Conflicts,
+		Held:          summary.Held,
+		HeldUntil:     summary.HeldUntil,
+		Cluster:       s.agent.options.ClusterName,
 		Warning:       s.agent.hub.Status().Warning(),
 	}
-	for _, failure := range summary.Failed {
-		state.Failed = append(state.Failed, failure.Name)
-		if state.FailedReason == "" {
-			state.FailedReason = failure.Reason
-		}
-	}
+	state.Failed, state.FailedReason = namesOf(summary.Failed)
+	state.Contested, state.ContestedReason = namesOf(summary.Contested)
 	return state
+}
+
+// namesOf returns the failures' names, and the reason of the first.
+func namesOf(failures []mirror.Failure) (names []string, reason string) {
+	for _, failure := range failures {
+		names = append(names, failure.Name)
+	}
+	if len(failures) > 0 {
+		reason = failures[0].Reason
+	}
+	return names, reason
 }
 
 // observer hands on what the mirror tells.
 type observer struct {
 	*metrics.Metrics
-	events *report.Events
+	events             *report.Events
+	namespace, cluster string
 }
 
 // NotInSync writes an event on the ConfigMap on the hub.
 func (o observer) NotInSync(failure mirror.Failure, uid types.UID) {
-	reason := report.EventFailed
-	if failure.Kind == mirror.Conflict {
+	reason, message := report.EventFailed, failure.Reason
+	switch failure.Kind {
+	case mirror.Conflict:
 		reason = report.EventConflict
+	case mirror.Contested:
+		reason = report.EventContested
+	default:
+		message = fmt.Sprintf("namespace %s on cluster %s: %s", o.namespace, o.cluster, message)
 	}
-	o.events.Warn(failure.Name, uid, reason, failure.Reason)
+	o.events.Warn(failure.Name, uid, reason, message)
 }
 
 // summary is what the metrics count, nil while there is no mirror.

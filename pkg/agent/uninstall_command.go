@@ -75,16 +75,23 @@ func (o *uninstallOptions) run(ctx context.Context) error {
 		"clusterName", o.ClusterName, "namespace", o.Namespace, "addOnUID", o.addOnUID)
 	a := &agent{options: o.Options, clock: clock.RealClock{}}
 	if err := a.connect(); err != nil {
+		if a.home != nil {
+			o.tellWhy(ctx, a, err)
+		}
 		return err
 	}
+	a.warnOfRights(ctx, nil)
 	err := uninstall.New(uninstall.Config{
 		Scope:  mirror.Scope{HubNamespace: o.ClusterName, InstallNamespace: o.Namespace},
 		AddOn:  types.UID(o.addOnUID),
 		Owner:  func(ctx context.Context) (*metav1.OwnerReference, error) { return o.markerOwner(ctx, a) },
 		Client: a.managed.ConfigMaps(o.Namespace),
 		Leases: a.home.Leases(o.Namespace),
-		Report: func(ctx context.Context, message string) error { return o.tellHub(ctx, a, message) },
-		Clock:  a.clock,
+		Report: func(ctx context.Context, message string) error {
+			return o.tellHub(ctx, a, report.UninstallCondition(message))
+		},
+		ReportRemoved: func(ctx context.Context) error { return o.tellHub(ctx, a, report.UninstalledCondition()) },
+		Clock:         a.clock,
 	}).Run(ctx)
 	if err == nil {
 		klog.FromContext(ctx).Info("No copy is left")
@@ -115,9 +122,9 @@ func (o *uninstallOptions) markerOwner(ctx context.Context, a *agent) (*metav1.O
 	}
 }
 
-// tellHub puts the message into the add-on's condition, with the agent's own
-// credentials, as far as there are any.
-func (o *uninstallOptions) tellHub(ctx context.Context, a *agent, message string) error {
+// tellHub makes wanted the add-on's condition, with the agent's own credentials,
+// as far as there are any.
+func (o *uninstallOptions) tellHub(ctx context.Context, a *agent, wanted metav1.Condition) error {
 	ctx, cancel := context.WithTimeout(ctx, tellTimeout)
 	defer cancel()
 	config, done, err := o.hubConfig(ctx, a)
@@ -137,7 +144,14 @@ func (o *uninstallOptions) tellHub(ctx context.Context, a *agent, message string
 	if string(original.UID) != o.addOnUID {
 		return fmt.Errorf("the ManagedClusterAddOn on the hub is another one by now, with UID %s", original.UID)
 	}
-	return report.Write(ctx, addOns, report.NewAddOn(original), report.UninstallCondition(message), a.clock.Now())
+	return report.Write(ctx, addOns, report.NewAddOn(original), wanted, a.clock.Now())
+}
+
+// tellWhy tells the hub why the hook cannot begin, as far as it can be told.
+func (o *uninstallOptions) tellWhy(ctx context.Context, a *agent, cause error) {
+	if err := o.tellHub(ctx, a, report.UninstallCondition(oneLine(cause))); err != nil {
+		klog.FromContext(ctx).Info("Cannot tell the hub why the copies are not removed", "reason", err.Error())
+	}
 }
 
 // hubConfig is how to reach the hub; done has to be called in the end.

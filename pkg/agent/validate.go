@@ -39,6 +39,9 @@ func (o *Options) Validate() error {
 	if o.LeaseDuration < minLeaseDuration || o.LeaseDuration > maxLeaseDuration {
 		p.Add("--"+manifests.FlagLeaseDuration, o.LeaseDuration, "give a duration from %s to %s", minLeaseDuration, maxLeaseDuration)
 	}
+	if o.DeletionHold < 0 || o.DeletionHold > manifests.MaxDeletionHold {
+		p.Add("--"+manifests.FlagDeletionHold, o.DeletionHold, "give a duration up to %s, or 0 to switch it off", manifests.MaxDeletionHold)
+	}
 	return p.Err(invalidFlags)
 }
 

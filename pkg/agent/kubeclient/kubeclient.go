@@ -1,6 +1,6 @@
 // Package kubeclient makes clients for the kinds of object that the programs on
 // a managed cluster handle: ConfigMaps, Secrets, ServiceAccounts, Pods, Events
-// and Leases, and ManagedClusterAddOns on the hub.
+// and Leases, questions about rights, and ManagedClusterAddOns on the hub.
 //
 // It exists because the generated clientset registers every API group of
 // Kubernetes, which costs the agent megabytes of program and memory. The
@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"net/http"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,6 +40,8 @@ type (
 	Events = gentype.Client[*corev1.Event]
 	// AddOns are the ManagedClusterAddOns of a namespace on the hub.
 	AddOns = gentype.ClientWithList[*addonv1alpha1.ManagedClusterAddOn, *addonv1alpha1.ManagedClusterAddOnList]
+	// SelfSubjectAccessReviews ask what the client may do.
+	SelfSubjectAccessReviews = gentype.Client[*authorizationv1.SelfSubjectAccessReview]
 	// Leases are the leases of a namespace.
 	Leases = gentype.ClientWithList[*coordinationv1.Lease, *coordinationv1.LeaseList]
 )
@@ -47,18 +50,19 @@ type (
 // rate limit: the few requests for leases, events and the add-on never queue
 // behind those for ConfigMaps.
 type Client struct {
-	core         rest.Interface
-	coordination rest.Interface
-	addon        rest.Interface
-	events       rest.Interface
-	parameters   runtime.ParameterCodec
+	core          rest.Interface
+	coordination  rest.Interface
+	addon         rest.Interface
+	events        rest.Interface
+	authorization rest.Interface
+	parameters    runtime.ParameterCodec
 }
 
 // New makes a client of config, whose QPS and Burst apply to ConfigMaps and
 // Secrets together. It makes no request.
 func New(config *rest.Config) (*Client, error) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, coordinationv1.AddToScheme, addAddOns} {
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, coordinationv1.AddToScheme, authorizationv1.AddToScheme, addAddOns} {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("register API types: %w", err)
 		}
@@ -78,6 +82,7 @@ func New(config *rest.Config) (*Client, error) {
 		{&c.core, "/api", corev1.SchemeGroupVersion, runtime.ContentTypeProtobuf},
 		{&c.events, "/api", corev1.SchemeGroupVersion, runtime.ContentTypeProtobuf},
 		{&c.coordination, "/apis", coordinationv1.SchemeGroupVersion, runtime.ContentTypeProtobuf},
+		{&c.authorization, "/apis", authorizationv1.SchemeGroupVersion, runtime.ContentTypeProtobuf},
 		// What comes from a CustomResourceDefinition has no protobuf.
 		{&c.addon, "/apis", addonVersion, runtime.ContentTypeJSON},
 	} {
@@ -148,6 +153,12 @@ func (c *Client) Leases(namespace string) *Leases {
 func (c *Client) ServiceAccounts(namespace string) *ServiceAccounts {
 	return gentype.NewClient("serviceaccounts", c.core, c.parameters, namespace,
 		func() *corev1.ServiceAccount { return &corev1.ServiceAccount{} })
+}
+
+// SelfSubjectAccessReviews returns the client for questions about rights.
+func (c *Client) SelfSubjectAccessReviews() *SelfSubjectAccessReviews {
+	return gentype.NewClient("selfsubjectaccessreviews", c.authorization, c.parameters, "",
+		func() *authorizationv1.SelfSubjectAccessReview { return &authorizationv1.SelfSubjectAccessReview{} })
 }
 
 // Events returns the client for the Events of namespace.

@@ -10,7 +10,7 @@ import (
 
 var (
 	configMaps = prometheus.NewDesc(prefix+"configmaps",
-		"ConfigMaps on the hub that are to be copied, by state (synced, pending, conflict), and names that cannot be written or removed (failed).",
+		"ConfigMaps on the hub that are to be copied, by state (synced, pending, conflict, contested), names that cannot be written or removed (failed), and copies whose deletion is held (held).",
 		[]string{"state"}, nil)
 	certificateExpiry = prometheus.NewDesc(prefix+"hub_certificate_expiration_timestamp_seconds",
 		"When the client certificate, or token, in use for the hub expires, in seconds since 1970.", nil, nil)
@@ -52,6 +52,7 @@ func (s *states) Collect(metrics chan<- prometheus.Metric) {
 	for state, count := range map[string]int{
 		"synced": summary.Synced, "pending": summary.Pending,
 		"conflict": len(summary.Conflicts), "failed": len(summary.Failed),
+		"contested": len(summary.Contested), "held": len(summary.Held),
 	} {
 		metrics <- prometheus.MustNewConstMetric(configMaps, prometheus.GaugeValue, float64(count), state)
 	}

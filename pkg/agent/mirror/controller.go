@@ -3,6 +3,7 @@ package mirror
 import (
 	"context"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,6 +32,11 @@ type Config struct {
 	// manifests.UninstallMarker, nil where there is none. When it allows again
 	// what it did not, Resync has to be called.
 	Gate func(marker *Copy) error
+	// DeletionHold is how long deletions are held that only a list tells of, when
+	// they are many; zero switches that off. While Released returns true, none is
+	// held; when it begins to, Resync has to be called. It may be nil.
+	DeletionHold time.Duration
+	Released     func() bool
 	// Observer is told what happens.
 	Observer Observer
 	// Looked is called after each look at a name: Summary may be another one.
@@ -55,6 +61,9 @@ type Controller struct {
 	relation Relation
 	failures failures
 	trend    trend
+	contests contests
+	stales   stales
+	brake    *brake
 	remnants map[string]*metav1.ObjectMeta
 }
 
@@ -68,6 +77,9 @@ func New(config Config) *Controller {
 			Name: "mirror", Clock: config.Clock, MetricsProvider: config.QueueMetrics}),
 		relation: Relate(config.Scope, nil, nil),
 		failures: failures{},
+		contests: contests{},
+		brake:    newBrake(config.DeletionHold),
+		stales:   stales{},
 		remnants: map[string]*metav1.ObjectMeta{},
 	}
 }
@@ -93,6 +105,9 @@ func (c *Controller) Run(ctx context.Context) error {
 		return nil
 	}
 	c.relateAll(logger)
+	c.mu.Lock()
+	c.judgeMissing(logger)
+	c.mu.Unlock()
 	for range workers {
 		group.Go(func() {
 			for c.next(ctx) {
@@ -108,6 +123,7 @@ func (c *Controller) watch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	sources.OnDelete(c.deletedOnHub)
 	copies, err := view.New(ctx, "ConfigMaps in the install namespace", c.config.Copies, &corev1.ConfigMap{},
 		c.config.Scope.NewCopy, c.queue.Add)
 	if err != nil {
@@ -122,6 +138,13 @@ func (c *Controller) watch(ctx context.Context) error {
 func (c *Controller) changedOnHub(name string) {
 	c.arrivals.add(name, c.config.Clock.Now())
 	c.queue.Add(name)
+}
+
+// deletedOnHub is called for a watch event alone, not for what a list lacks.
+func (c *Controller) deletedOnHub(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.brake.tell(name)
 }
 
 // relateAll decides, from all that was listed, whether there are two namespaces.

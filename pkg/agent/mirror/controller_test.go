@@ -21,13 +21,22 @@ func TestCopyLife(t *testing.T) {
 	w.source("kube-root-ca.crt", "hub")
 	w.target("kube-root-ca.crt", "managed")
 	w.start()
+	// On a stale cache the mirror tries in vain, and again.
+	seen := func() {
+		t.Helper()
+		w.eventually("the mirror sees its own write", func() bool { return w.controller.Summary().Synced == 1 })
+	}
 	w.eventuallyValue("a", "1")
+	seen()
 	w.source("a", "2")
 	w.eventuallyValue("a", "2")
+	seen()
 	w.target("a", "drift", owned)
 	w.eventuallyValue("a", "2")
+	seen()
 	w.managed.Remove("configmaps", "copies", "a")
 	w.eventuallyValue("a", "2")
+	seen()
 	w.hub.Remove("configmaps", "cluster1", "a")
 	w.eventuallyValue("a", "-")
 	want := []string{"create configmaps copies", "update configmaps copies/a", "update configmaps copies/a",

@@ -13,7 +13,11 @@
 //     that a stale cache cannot touch anything else;
 //   - nothing is planned before both sides were listed whole, and a list or a
 //     watch that fails keeps what was known: nothing is deleted for it;
-//   - in sync, it makes no request but the two watches.
+//   - in sync, it makes no request but the two watches;
+//   - deletions that only a list implies are held for a while when they are many
+//     (brake): a hub may have been restored without its ConfigMaps;
+//   - it writes a copy that another writer keeps changing back once a minute in
+//     the end (contest); a change of the source is never delayed by that.
 //
 // It does not report to the hub, does not remove the copies when the add-on is
 // uninstalled, and does not decide whether it may write: it is told (Gate).

@@ -2,7 +2,6 @@ package mirror
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -19,14 +18,12 @@ type Writer interface {
 	Create(ctx context.Context, object *corev1.ConfigMap, options metav1.CreateOptions) (*corev1.ConfigMap, error)
 	Update(ctx context.Context, object *corev1.ConfigMap, options metav1.UpdateOptions) (*corev1.ConfigMap, error)
 	Delete(ctx context.Context, name string, options metav1.DeleteOptions) error
+	// Get is used for a contested copy only, to find out who else writes it.
+	Get(ctx context.Context, name string, options metav1.GetOptions) (*corev1.ConfigMap, error)
 }
 
 // writeTimeout bounds one write, waiting for the client's rate limit included.
 const writeTimeout = 30 * time.Second
-
-// errStale says that the cache was behind: the object is not as it was planned
-// on. Nothing was written. An event with the present object is on its way.
-var errStale = errors.New("the cache is behind the API server")
 
 // execute carries an action out. It returns errStale, wrapped, when the object
 // had changed since the cache saw it.
@@ -71,7 +68,7 @@ func failed(verb, name string, err error) error {
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return fmt.Errorf("%s ConfigMap %s: %w", verb, name, err)
 	case apierrors.IsAlreadyExists(err), apierrors.IsConflict(err), isGone(verb, err):
-		return fmt.Errorf("%s ConfigMap %s: %w: %w", verb, name, errStale, err)
+		return &staleError{action: fmt.Sprintf("%s ConfigMap %s", verb, name), cause: err}
 	default:
 		return fmt.Errorf("%s ConfigMap %s: %w", verb, name, err)
 	}

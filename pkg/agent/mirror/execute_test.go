@@ -38,6 +38,10 @@ func (r *recorder) Delete(_ context.Context, _ string, options metav1.DeleteOpti
 	return r.err
 }
 
+func (r *recorder) Get(_ context.Context, _ string, _ metav1.GetOptions) (*corev1.ConfigMap, error) {
+	return &corev1.ConfigMap{}, r.err
+}
+
 func TestExecute(t *testing.T) {
 	uid, version := types.UID("u"), "7"
 	guarded := []metav1.DeleteOptions{{Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}}}

@@ -10,12 +10,16 @@ import (
 // API server refused.
 type Failure struct {
 	Name string
-	// Kind is Conflict, Wait, or the kind of the write that failed.
+	// Kind is Conflict, Wait, Contested, or the kind of the write that failed.
 	Kind   Kind
 	Reason string
 
 	blame blame
 }
+
+// Contested is the Kind of a Failure of a copy that another writer keeps
+// changing back. It is never planned.
+const Contested Kind = "Contested"
 
 // change is what recording an outcome did to the list of failures.
 type change int

@@ -102,7 +102,7 @@ func PlanOne(scope Scope, relation Relation, name string, source *Source, target
 	case Delete:
 		action.UID, action.ResourceVersion = target.UID, target.ResourceVersion
 	case Conflict:
-		action.Reason = conflictReason(target)
+		action.Reason = scope.conflictReason(target)
 	case Wait:
 		action.Reason = "the ConfigMap of this name is being deleted; look at its finalizers if that lasts"
 	case Ignore, InSync:
@@ -157,15 +157,16 @@ func kindOfCopy(source *Source, target *Copy) Kind {
 	}
 }
 
-func conflictReason(target *Copy) string {
-	advice := fmt.Sprintf("delete it, or give it over by the annotation %s: %q", manifests.AdoptAnnotation, manifests.AdoptTrue)
-	if target.Meta == nil {
-		return "a ConfigMap of this name that is not a copy is in the way; " + advice
+// conflictReason names the object that is in the way, and what its owner can do.
+func (s Scope) conflictReason(target *Copy) string {
+	what := "not a copy"
+	if meta := target.Meta; meta != nil && meta.Labels[manifests.ManagedByLabel] == manifests.ManagedByAgent {
+		if by := meta.Annotations[manifests.SourceAnnotation]; by != "" {
+			what = "the copy of " + by
+		}
 	}
-	if by := target.Meta.Annotations[manifests.SourceAnnotation]; by != "" && target.Meta.Labels[manifests.ManagedByLabel] == manifests.ManagedByAgent {
-		return fmt.Sprintf("the ConfigMap of this name is the copy of %s; %s", by, advice)
-	}
-	return "a ConfigMap of this name that is not a copy is in the way; " + advice
+	return fmt.Sprintf("%s is %s: delete it there, or give it over to the add-on: kubectl annotate configmap %s -n %s %s=%s",
+		s.onCluster(target.Name), what, target.Name, s.InstallNamespace, manifests.AdoptAnnotation, manifests.AdoptTrue)
 }
 
 // desired is the copy of source. What others put on the present copy (labels,

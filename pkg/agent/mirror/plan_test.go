@@ -248,3 +248,28 @@ func TestDigestTellsContentsApart(t *testing.T) {
 		seen[digest] = i
 	}
 }
+
+// TestConflictReason: which object on which cluster, and the command.
+func TestConflictReason(t *testing.T) {
+	const advice = ": delete it there, or give it over to the add-on: " +
+		"kubectl annotate configmap a -n copies helloworld.open-cluster-management.io/adopt=true"
+	tests := []struct {
+		name   string
+		target *corev1.ConfigMap
+		want   string
+	}{
+		{"not a copy", configMap("a", one), "ConfigMap copies/a on cluster cluster1 is not a copy" + advice},
+		{"a managed-by label alone", configMap("a", one, label(manifests.ManagedByLabel, manifests.ManagedByAgent)),
+			"ConfigMap copies/a on cluster cluster1 is not a copy" + advice},
+		{"the copy of another cluster's source", configMap("a", one, owned, annotation(manifests.SourceAnnotation, "cluster2/a")),
+			"ConfigMap copies/a on cluster cluster1 is the copy of cluster2/a" + advice},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			action := PlanOne(scope, Distinct, "a", NewSource(configMap("a", two)), scope.NewCopy(test.target))
+			if diff := cmp.Diff(test.want, action.Reason); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
@@ -29,11 +30,121 @@ func (c *Controller) reconcile(ctx context.Context, name string) error {
 	arrived := c.arrivals.take(name)
 
 	action := withRemnant(PlanOne(scope, c.relate(logger, source, target), name, source, target), c.remnant(name))
-	err := execute(ctx, c.config.Writer, action)
+	if wait := c.postpone(ctx, action, source); wait > 0 {
+		if !arrived.IsZero() {
+			c.arrivals.add(name, arrived)
+		}
+		c.queue.AddAfter(name, wait)
+		return nil
+	}
+	err := c.settle(action, source, target, !arrived.IsZero(), execute(ctx, c.config.Writer, action))
 	c.keepRemnant(action, err)
 	c.observe(logger, action, err, arrived)
 	c.record(logger, action, source, err)
 	return err
+}
+
+// postpone returns how long an action has to wait, zero for not at all.
+func (c *Controller) postpone(ctx context.Context, action Action, source *Source) time.Duration {
+	if wait := c.hold(ctx, action, source); wait > 0 || !action.Writes() {
+		return wait
+	}
+	c.mu.Lock()
+	wait := c.contests.wait(action.Name, wantedOf(source), c.config.Clock.Now())
+	known := c.contests.contested(action.Name)
+	c.mu.Unlock()
+	if wait > 0 && !known {
+		c.explain(ctx, action.Name, source)
+	}
+	return wait
+}
+
+// hold returns how long the deletion of a copy without a source has to wait.
+func (c *Controller) hold(ctx context.Context, action Action, source *Source) time.Duration {
+	released, now := c.released(), c.config.Clock.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if action.Kind != Delete || source != nil {
+		c.brake.forget(action.Name)
+		return 0
+	}
+	wait, judge := c.brake.wait(action.Name, released, now)
+	if judge {
+		c.judgeMissing(klog.FromContext(ctx))
+		wait, _ = c.brake.wait(action.Name, released, now)
+	}
+	return wait
+}
+
+// judgeMissing decides which copies without a source are held. The lock is held.
+func (c *Controller) judgeMissing(logger klog.Logger) {
+	var missing []string
+	owned := 0
+	for _, target := range c.copies.List() {
+		if !target.Owned || target.Deleting || Excluded(target.Name) {
+			continue
+		}
+		owned++
+		source := c.sources.Get(c.config.Scope.HubNamespace, target.Name)
+		if source == nil && KindOf(c.relation, target.Name, nil, target) == Delete {
+			missing = append(missing, target.Name)
+		}
+	}
+	if c.brake.judge(missing, owned, c.config.Clock.Now()) {
+		logger.Info("Holding deletions that a list of the hub's ConfigMaps implies",
+			"deletions", len(missing), "copies", owned, "until", c.brake.until)
+	}
+}
+
+func (c *Controller) released() bool {
+	return c.config.Released != nil && c.config.Released()
+}
+
+// explain tells of a copy that has become contested. It looks up who else writes
+// it, which the cache does not keep.
+func (c *Controller) explain(ctx context.Context, name string, source *Source) {
+	manager := ""
+	get, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	if present, err := c.config.Writer.Get(get, name, metav1.GetOptions{}); err == nil {
+		manager = otherManager(present.ManagedFields)
+	}
+	failure := Failure{Name: name, Kind: Contested, Reason: c.config.Scope.contestReason(name, manager)}
+	c.mu.Lock()
+	c.contests.explain(name, failure.Reason)
+	c.mu.Unlock()
+	klog.FromContext(ctx).Info("ConfigMap is contested", "name", name, "manager", manager)
+	c.config.Observer.NotInSync(failure, uidOf(source))
+}
+
+// settle records what came of an action, for the pace of the next one, and
+// returns the outcome as what it is.
+func (c *Controller) settle(action Action, source *Source, target *Copy, changed bool, err error) error {
+	version := ""
+	if target != nil {
+		version = target.ResourceVersion
+	}
+	now := c.config.Clock.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	raced, err := c.stales.judge(action.Name, version, err)
+	want := wantedOf(source)
+	switch {
+	case !action.Writes():
+		if rest := c.contests.rest(action.Name, want, now); rest > 0 {
+			c.queue.AddAfter(action.Name, rest)
+		}
+	case err == nil || raced && c.contests.repairs(action.Name, want, changed):
+		c.contests.wrote(action.Name, want, changed, now)
+	}
+	return err
+}
+
+func uidOf(source *Source) types.UID {
+	if source == nil {
+		return ""
+	}
+	return source.UID
 }
 
 // observe tells of a write.
@@ -78,12 +189,8 @@ func (c *Controller) record(logger klog.Logger, action Action, source *Source, e
 	c.mu.Unlock()
 	switch change {
 	case appeared:
-		var uid types.UID
-		if source != nil {
-			uid = source.UID
-		}
 		logger.Info("ConfigMap is not in sync", "name", action.Name, "state", now.Kind, "reason", now.Reason)
-		c.config.Observer.NotInSync(now, uid)
+		c.config.Observer.NotInSync(now, uidOf(source))
 	case cleared:
 		logger.Info("ConfigMap is in sync again", "name", action.Name)
 		c.release(next, none)

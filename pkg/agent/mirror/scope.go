@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -31,6 +32,12 @@ type Scope struct {
 // this name.
 func (s Scope) SourceOf(name string) string {
 	return s.HubNamespace + "/" + name
+}
+
+// onCluster names the ConfigMap of this name in the install namespace. The
+// managed cluster has the name of its namespace on the hub.
+func (s Scope) onCluster(name string) string {
+	return fmt.Sprintf("ConfigMap %s/%s on cluster %s", s.InstallNamespace, name, s.HubNamespace)
 }
 
 // owns says whether a ConfigMap in the install namespace is this mirror's copy:

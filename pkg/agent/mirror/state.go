@@ -25,13 +25,19 @@ func (c *Controller) Resync() {
 func (c *Controller) Summary() Summary {
 	c.mu.Lock()
 	sources, copies, relation, failures := c.sources, c.copies, c.relation, c.failures.sorted()
+	contested := c.contests.sorted()
+	held, until := c.brake.sorted()
 	c.mu.Unlock()
 	if sources == nil {
 		return Summary{}
 	}
-	return Summarize(relation, sources.List(), func(name string) *Copy {
+	summary := Summarize(relation, sources.List(), func(name string) *Copy {
 		return copies.Get(c.config.Scope.InstallNamespace, name)
-	}, failures)
+	}, failures, contested)
+	if len(held) > 0 && !c.released() {
+		summary.Held, summary.HeldUntil = held, until
+	}
+	return summary
 }
 
 // Stopped says why nothing is written, or nil.

@@ -26,6 +26,9 @@ type world struct {
 	// closed is what the gate says.
 	closed  atomic.Pointer[error]
 	watcher watcher
+	// hold is how long deletions are held; zero switches that off.
+	hold     time.Duration
+	released atomic.Bool
 }
 
 // watcher is an Observer that counts.
@@ -77,6 +80,7 @@ func (w *world) start() (stop func()) {
 	copies := managed.ConfigMaps(w.scope.InstallNamespace)
 	w.controller = New(Config{Scope: w.scope, Hub: hub.ConfigMaps(w.scope.HubNamespace),
 		Copies: copies, Writer: copies, Clock: clock.RealClock{},
+		DeletionHold: w.hold, Released: w.released.Load,
 		Gate: w.gate, Observer: &w.watcher, Looked: func() {}})
 	return runtest.Start(w.t, w.controller.Run)
 }

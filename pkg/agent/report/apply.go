@@ -18,6 +18,8 @@ type AddOn struct {
 	metav1.ObjectMeta
 	// Deleting says that it has a deletionTimestamp.
 	Deleting bool
+	// Released reports whether manifests.ReleaseAnnotation releases deletions.
+	Released bool
 	// Condition is ConfigMapsSynced as it is on the hub, nil where it is not.
 	Condition *metav1.Condition
 }
@@ -27,6 +29,7 @@ func NewAddOn(original *addonv1alpha1.ManagedClusterAddOn) *AddOn {
 	addOn := &AddOn{
 		ObjectMeta: metav1.ObjectMeta{Name: original.Name, Namespace: original.Namespace, UID: original.UID},
 		Deleting:   original.DeletionTimestamp != nil,
+		Released:   original.Annotations[manifests.ReleaseAnnotation] == manifests.ReleaseTrue,
 	}
 	for i := range original.Status.Conditions {
 		if original.Status.Conditions[i].Type == manifests.ConditionConfigMapsSynced {
@@ -53,11 +56,20 @@ type configuration struct {
 
 // Configuration is the body of the server-side apply that makes wanted the
 // add-on's condition. The time of the last transition stays where the status
-// stays.
+// stays. Else it is later than the present one, also where this cluster's clock is
+// behind the hub's: by it the hub knows that the agent has reported since the hub
+// called it silent.
 func Configuration(addOn *AddOn, wanted metav1.Condition, now time.Time) ([]byte, error) {
 	wanted.LastTransitionTime = metav1.NewTime(now)
-	if present := addOn.Condition; present != nil && present.Status == wanted.Status && !present.LastTransitionTime.IsZero() {
-		wanted.LastTransitionTime = present.LastTransitionTime
+	if present := addOn.Condition; present != nil && !present.LastTransitionTime.IsZero() {
+		// The API keeps whole seconds.
+		next := present.LastTransitionTime.Add(time.Second)
+		switch {
+		case present.Status == wanted.Status:
+			wanted.LastTransitionTime = present.LastTransitionTime
+		case now.Before(next):
+			wanted.LastTransitionTime = metav1.NewTime(next)
+		}
 	}
 	c := configuration{APIVersion: addonv1alpha1.GroupVersion.String(), Kind: "ManagedClusterAddOn"}
 	c.Metadata.Namespace, c.Metadata.Name, c.Metadata.UID = addOn.Namespace, addOn.Name, addOn.UID

@@ -22,6 +22,10 @@ func TestConfiguration(t *testing.T) {
 	}{
 		{"the first", nil, "2026-01-01T01:00:00Z"},
 		{"another status", &metav1.Condition{Status: metav1.ConditionFalse, LastTransitionTime: before}, "2026-01-01T01:00:00Z"},
+		{"another status, by a hub whose clock is ahead", &metav1.Condition{Status: metav1.ConditionUnknown,
+			LastTransitionTime: metav1.NewTime(now.Add(time.Minute))}, "2026-01-01T01:01:01Z"},
+		{"another status within the second", &metav1.Condition{Status: metav1.ConditionUnknown, LastTransitionTime: metav1.NewTime(now)},
+			"2026-01-01T01:00:01Z"},
 		{"the same status", &metav1.Condition{Status: metav1.ConditionTrue, LastTransitionTime: before}, "2026-01-01T00:00:00Z"},
 	}
 	for _, test := range tests {
@@ -45,10 +49,11 @@ func TestNewAddOnKeepsLittle(t *testing.T) {
 	ours := metav1.Condition{Type: "ConfigMapsSynced", Status: metav1.ConditionTrue}
 	original := &addonv1alpha1.ManagedClusterAddOn{
 		ObjectMeta: metav1.ObjectMeta{Name: "helloworld", Namespace: "cluster1", UID: "u", ResourceVersion: "7",
-			DeletionTimestamp: &now, Labels: map[string]string{"a": "b"}},
+			DeletionTimestamp: &now, Labels: map[string]string{"a": "b"},
+			Annotations: map[string]string{"helloworld.open-cluster-management.io/release-deletions": "true"}},
 		Status: addonv1alpha1.ManagedClusterAddOnStatus{Conditions: []metav1.Condition{{Type: "Available"}, ours}},
 	}
-	want := &AddOn{ObjectMeta: metav1.ObjectMeta{Name: "helloworld", Namespace: "cluster1", UID: "u"}, Deleting: true, Condition: &ours}
+	want := &AddOn{ObjectMeta: metav1.ObjectMeta{Name: "helloworld", Namespace: "cluster1", UID: "u"}, Deleting: true, Released: true, Condition: &ours}
 	if diff := cmp.Diff(want, NewAddOn(original)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

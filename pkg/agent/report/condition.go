@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -24,8 +25,15 @@ const (
 	// ReasonFailed, with status False: an API server refuses to be read or
 	// written.
 	ReasonFailed = "Failed"
+	// ReasonHeld, with status False: many copies have lost their sources at once,
+	// and their deletion is held.
+	ReasonHeld = "DeletionHeld"
+	// ReasonContested, with status False: another writer keeps changing copies.
+	ReasonContested = "Contested"
 	// ReasonUninstalling, with status False: the copies are being removed.
 	ReasonUninstalling = "Uninstalling"
+	// ReasonUninstalled, with status False: every copy is removed.
+	ReasonUninstalled = "Uninstalled"
 	// ReasonWaiting, with status Unknown: not everything is listed yet.
 	ReasonWaiting = "Waiting"
 )
@@ -52,6 +60,13 @@ type State struct {
 	// Conflicts and Failed are names. FailedReason explains the first failure.
 	Conflicts, Failed []string
 	FailedReason      string
+	// Contested are names; ContestedReason explains the first one.
+	Contested       []string
+	ContestedReason string
+	// Held are the copies whose deletion is held until HeldUntil, on Cluster.
+	Held      []string
+	HeldUntil time.Time
+	Cluster   string
 	// Warning is something else that needs a person; empty: nothing does.
 	Warning string
 }
@@ -77,10 +92,15 @@ func conditionOf(state State) metav1.Condition {
 	case state.SameNamespace:
 		return condition(metav1.ConditionTrue, ReasonSameNamespace,
 			"the cluster's namespace on the hub is the install namespace: nothing is copied")
+	case len(state.Held) > 0:
+		// First: it is the only one with an end that must not be missed.
+		return condition(metav1.ConditionFalse, ReasonHeld, counts(state))
 	case len(state.Failed) > 0:
 		return condition(metav1.ConditionFalse, ReasonFailed, counts(state))
 	case len(state.Conflicts) > 0:
 		return condition(metav1.ConditionFalse, ReasonConflict, counts(state))
+	case len(state.Contested) > 0:
+		return condition(metav1.ConditionFalse, ReasonContested, counts(state))
 	case state.Synced < state.Wanted:
 		return condition(metav1.ConditionFalse, ReasonSyncing, counts(state))
 	default:
@@ -93,6 +113,12 @@ func UninstallCondition(message string) metav1.Condition {
 	return condition(metav1.ConditionFalse, ReasonUninstalling, message)
 }
 
+// UninstalledCondition is the condition when the pre-delete hook has removed every
+// copy.
+func UninstalledCondition() metav1.Condition {
+	return condition(metav1.ConditionFalse, ReasonUninstalled, "every copy is removed")
+}
+
 func condition(status metav1.ConditionStatus, reason, message string) metav1.Condition {
 	return metav1.Condition{Type: manifests.ConditionConfigMapsSynced, Status: status, Reason: reason,
 		Message: shorten(message, maxMessage)}
@@ -100,11 +126,20 @@ func condition(status metav1.ConditionStatus, reason, message string) metav1.Con
 
 func counts(state State) string {
 	message := fmt.Sprintf("%d of %d ConfigMaps synced", state.Synced, state.Wanted)
+	if len(state.Held) > 0 {
+		message += fmt.Sprintf("; deletion of %d copies held until %s, because a list of the hub's ConfigMaps lacks their sources "+
+			"(to delete them now: kubectl annotate managedclusteraddon %s -n %s %s=%s): %s", len(state.Held),
+			state.HeldUntil.UTC().Format(time.RFC3339), manifests.AddonName, state.Cluster,
+			manifests.ReleaseAnnotation, manifests.ReleaseTrue, Names(state.Held))
+	}
 	if len(state.Conflicts) > 0 {
 		message += "; conflict: " + Names(state.Conflicts)
 	}
 	if len(state.Failed) > 0 {
 		message += "; failed: " + Names(state.Failed) + ": " + state.FailedReason
+	}
+	if len(state.Contested) > 0 {
+		message += "; contested: " + Names(state.Contested) + ": " + state.ContestedReason
 	}
 	return message
 }
@@ -142,9 +177,11 @@ const (
 
 // Compare compares the condition on the hub, nil for none, with the one that is
 // wanted. While the add-on is uninstalled the message belongs to the pre-delete
-// hook, which knows more.
+// hook, which knows more, and so does the end of the uninstall.
 func Compare(present *metav1.Condition, wanted metav1.Condition) Difference {
 	switch {
+	case present != nil && present.Reason == ReasonUninstalled && wanted.Reason == ReasonUninstalling:
+		return Same
 	case present == nil || present.Status != wanted.Status || present.Reason != wanted.Reason:
 		return Other
 	case present.Message == wanted.Message || wanted.Reason == ReasonUninstalling:

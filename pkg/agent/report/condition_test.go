@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,6 +35,19 @@ func TestCondition(t *testing.T) {
 			"False/Failed: 1 of 1 ConfigMaps synced; failed: gone: forbidden"},
 		{"too many names", State{Listed: true, Wanted: 5000, Failed: many, FailedReason: "forbidden"},
 			"False/Failed: 0 of 5000 ConfigMaps synced; failed: n0000, n0001, n0002, n0003, n0004, n0005, n0006, n0007, n0008, n0009 and 4990 more: forbidden"},
+		{"another writer", State{Listed: true, Wanted: 3, Synced: 2, Contested: []string{"c"}, ContestedReason: "another writer keeps changing c"},
+			"False/Contested: 2 of 3 ConfigMaps synced; contested: c: another writer keeps changing c"},
+		{"a conflict weighs more than a contest", State{Listed: true, Wanted: 3, Synced: 1, Conflicts: []string{"a"}, Contested: []string{"c"}, ContestedReason: "r"},
+			"False/Conflict: 1 of 3 ConfigMaps synced; conflict: a; contested: c: r"},
+		{"deletions are held", State{Listed: true, Wanted: 2, Synced: 2, Cluster: "cluster1", Held: []string{"b", "a", "d", "c"},
+			HeldUntil: time.Date(2026, 1, 1, 12, 10, 0, 0, time.FixedZone("", 3600))},
+			"False/DeletionHeld: 2 of 2 ConfigMaps synced; deletion of 4 copies held until 2026-01-01T11:10:00Z, because a list of the hub's ConfigMaps " +
+				"lacks their sources (to delete them now: kubectl annotate managedclusteraddon helloworld -n cluster1 " +
+				"helloworld.open-cluster-management.io/release-deletions=true): a, b, c, d"},
+		{"what is held weighs most, for it ends", State{Listed: true, Cluster: "cluster1", Held: []string{"a"}, Failed: []string{"f"}, FailedReason: "forbidden"},
+			"False/DeletionHeld: 0 of 0 ConfigMaps synced; deletion of 1 copies held until 0001-01-01T00:00:00Z, because a list of the hub's ConfigMaps " +
+				"lacks their sources (to delete them now: kubectl annotate managedclusteraddon helloworld -n cluster1 " +
+				"helloworld.open-cluster-management.io/release-deletions=true): a; failed: f: forbidden"},
 		{"a side cannot be read", State{Listed: true, Wanted: 1, Synced: 1, Trouble: "read ConfigMaps on the hub: forbidden"},
 			"False/Failed: read ConfigMaps on the hub: forbidden"},
 		{"a hub that manages itself", State{Listed: true, SameNamespace: true},
@@ -60,6 +74,7 @@ func TestCompare(t *testing.T) {
 	more := Condition(State{Listed: true, Wanted: 2, Synced: 2})
 	conflict := Condition(State{Listed: true, Wanted: 1, Conflicts: []string{"a"}})
 	removing := UninstallCondition("removing the copies: 1 of 3 left: a")
+	removed := UninstalledCondition()
 	tests := []struct {
 		name    string
 		present *metav1.Condition
@@ -71,7 +86,10 @@ func TestCompare(t *testing.T) {
 		{"another count", &synced, more, OtherMessage},
 		{"another status", &synced, conflict, Other},
 		{"the hook's message is not overwritten by the agent's", &removing, Condition(State{Uninstalling: true}), Same},
+		{"the end of the uninstall is not overwritten by the agent", &removed, Condition(State{Uninstalling: true}), Same},
+		{"the hook is at the end", &removing, removed, Other},
 		{"enabled again", &removing, synced, Other},
+		{"enabled again after the end", &removed, synced, Other},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -2,7 +2,6 @@ package report
 
 import (
 	"context"
-	"fmt"
 
 	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
@@ -28,6 +27,8 @@ const (
 	EventConflict = "CopyConflict"
 	// EventFailed: the copy cannot be written.
 	EventFailed = "CopyFailed"
+	// EventContested: another writer keeps changing the copy.
+	EventContested = "CopyContested"
 )
 
 // EventClient writes Events.
@@ -39,20 +40,20 @@ type EventClient interface {
 
 // Events writes Events on the hub's ConfigMaps.
 type Events struct {
-	namespace, where string
-	broadcaster      record.EventBroadcaster
-	recorder         record.EventRecorder
-	limit            *rate.Limiter
-	clock            clock.PassiveClock
+	namespace   string
+	broadcaster record.EventBroadcaster
+	recorder    record.EventRecorder
+	limit       *rate.Limiter
+	clock       clock.PassiveClock
 }
 
-// NewEvents starts writing the events on ConfigMaps of namespace on the hub;
-// where says where their copies are. Close ends it.
-func NewEvents(ctx context.Context, client EventClient, namespace, where string, clock clock.PassiveClock) *Events {
+// NewEvents starts writing the events on ConfigMaps of namespace on the hub.
+// Close ends it.
+func NewEvents(ctx context.Context, client EventClient, namespace string, clock clock.PassiveClock) *Events {
 	broadcaster := record.NewBroadcaster(record.WithContext(ctx))
 	broadcaster.StartRecordingToSink(sink{ctx: ctx, client: client})
 	return &Events{
-		namespace: namespace, where: where, broadcaster: broadcaster,
+		namespace: namespace, broadcaster: broadcaster,
 		recorder: broadcaster.NewRecorder(runtime.NewScheme(), corev1.EventSource{Component: manifests.AgentName}),
 		limit:    rate.NewLimiter(eventsPerSecond, eventsBurst),
 		clock:    clock,
@@ -70,7 +71,7 @@ func (e *Events) Warn(name string, uid types.UID, reason, message string) {
 	e.recorder.Event(&corev1.ObjectReference{
 		APIVersion: corev1.SchemeGroupVersion.String(), Kind: "ConfigMap",
 		Namespace: e.namespace, Name: name, UID: uid,
-	}, corev1.EventTypeWarning, reason, shorten(fmt.Sprintf("%s: %s", e.where, message), maxMessage))
+	}, corev1.EventTypeWarning, reason, shorten(message, maxMessage))
 }
 
 // sink hands events to a client. Its context is that of all writing: the

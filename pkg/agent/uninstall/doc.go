@@ -17,7 +17,8 @@
 // agent was removed.
 //
 // Where no agent answers, because there is none, the hook waits a while and
-// goes on; whatever copies come back keep it from ending.
+// goes on; whatever copies come back keep it from ending. So it does where the
+// API server refuses the marker.
 //
 // It deletes nothing but what the mirror owns (mirror.Copy.Owned).
 package uninstall

@@ -18,19 +18,21 @@ import (
 )
 
 const (
-	// answerTimeout is how long an agent may take to answer on the marker. One
-	// that runs and can read the namespace takes milliseconds.
-	answerTimeout = 15 * time.Second
-	// answerPeriod is how often the answer is looked for.
-	answerPeriod = 200 * time.Millisecond
 	// stablePeriod is how long no copy may be there where no agent answered.
 	stablePeriod = 10 * time.Second
+	// unmarkedPeriod is the same where the marker could not be written: an agent
+	// that has lost the hub then puts copies back, at most a minute apart.
+	unmarkedPeriod = 70 * time.Second
 	// A pass that leaves something is followed by the next one after
 	// retryBase, then after twice that, and so on up to retryMax, without end.
 	retryBase = time.Second
 	retryMax  = 30 * time.Second
 	// requestTimeout bounds one request.
 	requestTimeout = 30 * time.Second
+	// removedTries is how often the hub is told that every copy is removed, and
+	// removedTimeout bounds one try. The hook ends whether the hub answers or not.
+	removedTries   = 2
+	removedTimeout = 5 * time.Second
 	// pageSize is how many ConfigMaps, of up to 1 MiB each, are in memory.
 	pageSize = 50
 )
@@ -66,14 +68,18 @@ type Config struct {
 	Leases LeaseClient
 	// Report is told what is left, when it changes, and again where it failed.
 	Report func(ctx context.Context, message string) error
-	Clock  clock.WithTicker
+	// ReportRemoved tells the hub that every copy and the lease are removed. OCM
+	// sees that the Job is complete only when its work agent looks again.
+	ReportRemoved func(ctx context.Context) error
+	Clock         clock.WithTicker
 }
 
 // Hook removes the copies.
 type Hook struct {
 	config Config
-	// answered says that an agent has stopped.
-	answered bool
+	// marked says that the marker is there, and answered that an agent has
+	// stopped.
+	marked, answered bool
 	// most is the greatest number of copies that there were.
 	most int
 	told string
@@ -98,6 +104,7 @@ func (h *Hook) Run(ctx context.Context) error {
 		}
 		switch {
 		case err == nil:
+			h.tellRemoved(ctx)
 			return nil
 		case ctx.Err() != nil:
 			return fmt.Errorf("remove the copies: %w", context.Cause(ctx))
@@ -108,75 +115,6 @@ func (h *Hook) Run(ctx context.Context) error {
 			return err
 		}
 	}
-}
-
-// stopAgent marks the namespace and waits until an agent has answered, or the
-// time for that is over.
-func (h *Hook) stopAgent(ctx context.Context) error {
-	logger := klog.FromContext(ctx)
-	for wait := retryBase; ; wait = min(2*wait, retryMax) {
-		err := h.mark(ctx)
-		if err == nil {
-			break
-		}
-		logger.Error(err, "Cannot tell the agent to stop, trying again", "wait", wait)
-		h.tell(ctx, err)
-		if err := h.sleep(ctx, wait); err != nil {
-			return err
-		}
-	}
-	start := h.config.Clock.Now()
-	for h.config.Clock.Since(start) < answerTimeout {
-		if h.readAnswer(ctx) {
-			logger.Info("The agent has stopped")
-			return nil
-		}
-		if err := h.sleep(ctx, answerPeriod); err != nil {
-			return err
-		}
-	}
-	logger.Info("No agent has answered: none runs, or it cannot read the namespace", "waited", answerTimeout)
-	return nil
-}
-
-// mark brings the marker about. In a namespace that is being deleted there is
-// none, and no agent can create a copy.
-func (h *Hook) mark(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	present, err := h.config.Client.Get(ctx, manifests.UninstallMarker, metav1.GetOptions{})
-	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("get ConfigMap %s: %w", manifests.UninstallMarker, err)
-	}
-	if apierrors.IsNotFound(err) {
-		present = nil
-	}
-	owner, err := h.config.Owner(ctx)
-	if err != nil {
-		return err
-	}
-	wanted, err := Marker(present, h.config, owner)
-	switch {
-	case err != nil || wanted == nil:
-		return err
-	case present == nil:
-		_, err = h.config.Client.Create(ctx, wanted, metav1.CreateOptions{FieldManager: manifests.AgentName})
-	default:
-		_, err = h.config.Client.Update(ctx, wanted, metav1.UpdateOptions{FieldManager: manifests.AgentName})
-	}
-	if err != nil && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
-		return fmt.Errorf("write ConfigMap %s: %w", manifests.UninstallMarker, err)
-	}
-	return nil
-}
-
-// readAnswer says whether an agent has stopped.
-func (h *Hook) readAnswer(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	marker, err := h.config.Client.Get(ctx, manifests.UninstallMarker, metav1.GetOptions{})
-	h.answered = err == nil && Answered(marker, h.config.AddOn)
-	return h.answered
 }
 
 // pass deletes the copies that there are. The error says what is left by a list
@@ -225,8 +163,18 @@ func (h *Hook) remove(ctx context.Context, found Copy) error {
 // finish deletes the lease when the copies stay away. An agent that has answered
 // writes no more; where none has, time has to tell.
 func (h *Hook) finish(ctx context.Context) error {
+	if !h.marked {
+		// The copies that were deleted may have made room in a quota.
+		if err := h.mark(ctx); err != nil {
+			klog.FromContext(ctx).Info("Still cannot tell the agent to stop", "reason", err.Error())
+		}
+	}
 	if !h.answered && !h.readAnswer(ctx) {
-		if err := h.sleep(ctx, stablePeriod); err != nil {
+		period := stablePeriod
+		if !h.marked {
+			period = unmarkedPeriod
+		}
+		if err := h.sleep(ctx, period); err != nil {
 			return err
 		}
 	}
@@ -283,6 +231,23 @@ func (h *Hook) tell(ctx context.Context, err error) {
 		return
 	}
 	h.told = message
+}
+
+// tellRemoved tells the hub that every copy is removed, if it can.
+func (h *Hook) tellRemoved(ctx context.Context) {
+	for range removedTries {
+		err := h.reportRemoved(ctx)
+		if err == nil {
+			return
+		}
+		klog.FromContext(ctx).Info("Cannot tell the hub that every copy is removed", "reason", err.Error())
+	}
+}
+
+func (h *Hook) reportRemoved(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, removedTimeout)
+	defer cancel()
+	return h.config.ReportRemoved(ctx)
 }
 
 func (h *Hook) sleep(ctx context.Context, wait time.Duration) error {

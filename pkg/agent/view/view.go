@@ -35,6 +35,8 @@ type View[T Kept] struct {
 	informer cache.SharedIndexInformer
 	running  context.Context
 	logger   klog.Logger
+	// deleted may be nil.
+	deleted func(name string)
 
 	mu   sync.Mutex
 	last error
@@ -49,7 +51,7 @@ func New[O Object, L runtime.Object, T Kept](ctx context.Context, what string, r
 	v := &View[T]{what: what, running: ctx, logger: klog.FromContext(ctx)}
 	v.informer = cache.NewSharedIndexInformerWithOptions(listerWatcher(v.running, reader, v.note), example,
 		cache.SharedIndexInformerOptions{ObjectDescription: what})
-	_, handlerErr := v.informer.AddEventHandler(namesOf(changed))
+	_, handlerErr := v.informer.AddEventHandler(v.namesOf(changed))
 	err := errors.Join(handlerErr,
 		v.informer.SetTransform(func(object any) (any, error) {
 			// What comes out of the cache again was converted before.
@@ -65,8 +67,13 @@ func New[O Object, L runtime.Object, T Kept](ctx context.Context, what string, r
 	return v, nil
 }
 
+// OnDelete makes the view call deleted, before changed, with the name of each
+// object that a watch event says was deleted. It is not called for one that a
+// complete list lacks. OnDelete has to be called before Run.
+func (v *View[T]) OnDelete(deleted func(name string)) { v.deleted = deleted }
+
 // namesOf turns every event into the name it is about.
-func namesOf(changed func(name string)) cache.ResourceEventHandler {
+func (v *View[T]) namesOf(changed func(name string)) cache.ResourceEventHandler {
 	notify := func(object any) {
 		if name, err := cache.DeletionHandlingObjectToName(object); err == nil {
 			changed(name.Name)
@@ -75,8 +82,23 @@ func namesOf(changed func(name string)) cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc:    notify,
 		UpdateFunc: func(_, object any) { notify(object) },
-		DeleteFunc: notify,
+		DeleteFunc: func(object any) {
+			if name, ok := deletedByWatch(object); ok && v.deleted != nil {
+				v.deleted(name)
+			}
+			notify(object)
+		},
 	}
+}
+
+// deletedByWatch reports whether a watch event told of a deletion, and of what.
+// For an object that a list lacks client-go makes up a DeletedFinalStateUnknown.
+func deletedByWatch(object any) (name string, ok bool) {
+	if _, missing := object.(cache.DeletedFinalStateUnknown); missing {
+		return "", false
+	}
+	key, err := cache.ObjectToName(object)
+	return key.Name, err == nil
 }
 
 // Run fills the view and keeps it up to date until the context ends that it

@@ -211,7 +211,10 @@ func (s *Server) selects(k, candidate key, object Object, r *http.Request) bool 
 
 func reply(w http.ResponseWriter, code int, answer any) {
 	if status, ok := answer.(*metav1.Status); ok {
-		status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
+		// A copy: a test may give one failure as the answer to several requests.
+		typed := *status
+		typed.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
+		answer = &typed
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)

@@ -1,0 +1,156 @@
+package mirror
+
+import (
+	"fmt"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"open-cluster-management.io/helloworld-addon/pkg/agent/internal/fakeapi"
+)
+
+var eight = []string{"n0", "n1", "n2", "n3", "n4", "n5", "n6", "n7"}
+
+// braked is a world with the brake on, and copies of eight sources.
+func braked(t *testing.T) (w *world, stop func()) {
+	t.Helper()
+	w = newWorld(t)
+	w.hold = 10 * time.Minute
+	for _, name := range eight {
+		w.source(name, "1")
+	}
+	stop = w.start()
+	w.eventually("copied", func() bool { return w.present() == len(eight) })
+	return w, stop
+}
+
+// present is how many of the eight copies are there.
+func (w *world) present() int {
+	count := 0
+	for _, name := range eight {
+		if w.value(name) == "1" {
+			count++
+		}
+	}
+	return count
+}
+
+func (w *world) remove(names ...string) {
+	for _, name := range names {
+		w.hub.Remove("configmaps", w.scope.HubNamespace, name)
+	}
+}
+
+func (w *world) eventuallyHeld(names ...string) {
+	w.t.Helper()
+	w.eventually(fmt.Sprintf("%d held", len(names)), func() bool { return len(w.controller.Summary().Held) == len(names) })
+	if diff := cmp.Diff(names, w.controller.Summary().Held); diff != "" {
+		w.t.Errorf("held (-want +got):\n%s", diff)
+	}
+}
+
+// relist makes the hub's list lack what is removed meanwhile, without a watch
+// event for it, as a hub does whose storage was restored.
+func (w *world) relist(removed ...string) {
+	var down atomic.Bool
+	down.Store(true)
+	w.hub.Before = func(fakeapi.Request) *apierrors.StatusError {
+		if down.Load() {
+			return answer(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable)
+		}
+		return nil
+	}
+	w.hub.EndWatches()
+	w.eventually("the watch has ended", func() bool { return w.controller.Ready() != nil })
+	w.remove(removed...)
+	w.hub.Forget()
+	down.Store(false)
+	w.eventually("read again", func() bool { return w.controller.Ready() == nil })
+}
+
+// TestListInSessionIsHeld: the watch expires, and the list that follows has no
+// ConfigMap. Nothing is deleted; what comes back is in sync; the rest goes when
+// it is released.
+func TestListInSessionIsHeld(t *testing.T) {
+	w, _ := braked(t)
+	w.relist(eight...)
+	w.eventuallyHeld(eight...)
+	w.source("other", "1")
+	w.eventuallyValue("other", "1")
+	if got := w.present(); got != len(eight) {
+		t.Fatalf("%d of %d copies are left", got, len(eight))
+	}
+	w.source("n0", "2")
+	w.eventuallyValue("n0", "2")
+	w.eventuallyHeld(eight[1:]...)
+	w.released.Store(true)
+	w.controller.Resync()
+	w.eventually("the rest is deleted", func() bool { return w.present() == 0 })
+	if w.value("n0")+w.value("other") != "21" {
+		t.Error("more was deleted")
+	}
+	w.eventuallyHeld()
+}
+
+// TestFirstListIsHeld: a hub was restored while the agent was away.
+func TestFirstListIsHeld(t *testing.T) {
+	w, stop := braked(t)
+	stop()
+	w.remove(eight...)
+	w.start()
+	w.eventuallyHeld(eight...)
+	// Other work goes on, and a deletion that is seen is obeyed.
+	w.source("other", "1")
+	w.eventuallyValue("other", "1")
+	w.remove("other")
+	w.eventuallyValue("other", "-")
+	if got := w.present(); got != len(eight) {
+		t.Errorf("%d of %d copies are left", got, len(eight))
+	}
+	for _, name := range eight {
+		w.source(name, "1")
+	}
+	w.eventuallyHeld()
+	w.settled("marker")
+	if got := w.present(); got != len(eight) {
+		t.Errorf("%d of %d copies are left after the sources came back", got, len(eight))
+	}
+}
+
+// TestHoldEnds: what is missing for longer than the period is meant so.
+func TestHoldEnds(t *testing.T) {
+	w, stop := braked(t)
+	stop()
+	w.remove(eight...)
+	w.hold = 2 * time.Second
+	w.start()
+	w.eventuallyHeld(eight...)
+	w.eventually("deleted", func() bool { return w.present() == 0 })
+}
+
+// TestFewOfAListAreObeyed: also by a list within a session.
+func TestFewOfAListAreObeyed(t *testing.T) {
+	w, stop := braked(t)
+	w.relist(eight[:4]...)
+	w.eventually("half is deleted", func() bool { return w.present() == 4 })
+	stop()
+	w.remove(eight[4:6]...)
+	w.start()
+	w.eventually("two of four are deleted", func() bool { return w.present() == 2 })
+}
+
+// TestEventsAreObeyed: a person deletes everything while the agent watches.
+func TestEventsAreObeyed(t *testing.T) {
+	w, _ := braked(t)
+	began := time.Now()
+	w.remove(eight...)
+	w.eventually("all are deleted", func() bool { return w.present() == 0 })
+	if took := time.Since(began); took > listSettles {
+		t.Errorf("it took %s", took)
+	}
+}

@@ -1,0 +1,82 @@
+package agent
+
+import (
+	"bytes"
+	"encoding/base64"
+	"flag"
+	"os"
+	"strings"
+	"testing"
+
+	"k8s.io/klog/v2"
+
+	"open-cluster-management.io/helloworld-addon/pkg/agent/internal/runtest"
+)
+
+// TestNoLogLevelShowsSecrets: at the highest level that can be asked for the log
+// has the agent's requests, and neither its private key nor its token.
+func TestNoLogLevelShowsSecrets(t *testing.T) {
+	const token = "token-that-nobody-may-see"
+	s := newSite(t)
+	data := s.good()
+	replace(data, "client-key: tls.key}", "client-key: tls.key, token: "+token+"}")
+	s.put(data)
+	output := logOf(t)
+	start(t, "--cluster-name=cluster1", "--namespace=default", "--v=10",
+		"--kubeconfig="+runtest.Kubeconfig(t, s.managed),
+		"--health-bind-address="+s.health, "--metrics-bind-address="+s.metrics)
+	runtest.Eventually(t, "copied", func() bool { return s.copied("a") })
+	s.source("b")
+	runtest.Eventually(t, "another copy", func() bool { return s.copied("b") })
+	klog.Flush()
+
+	if !output.contain("/namespaces/default/secrets") || !output.contain("Lowered the log level") {
+		t.Error("the log has no requests, or does not say that its level was lowered")
+	}
+	key := string(data["tls.key"])
+	for name, secret := range map[string]string{
+		"the token":              token,
+		"the token, encoded":     base64.StdEncoding.EncodeToString([]byte(token))[:20],
+		"the key":                strings.Split(key, "\n")[1],
+		"the key, encoded":       base64.StdEncoding.EncodeToString(data["tls.key"]),
+		"the kubeconfig encoded": base64.StdEncoding.EncodeToString(data["kubeconfig"]),
+	} {
+		if output.contain(secret) {
+			t.Errorf("the log has %s", name)
+		}
+	}
+}
+
+// TestNoLogLevelOfSingleFiles: by vmodule client-go's bodies could be logged all
+// the same.
+func TestNoLogLevelOfSingleFiles(t *testing.T) {
+	command := NewCommand()
+	command.SetArgs([]string{"--vmodule=request=10"})
+	if err := command.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), "unknown flag: --vmodule") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// logOf is the process's log for the time of the test.
+func logOf(t *testing.T) *logs {
+	t.Helper()
+	settings := flag.NewFlagSet("klog", flag.ContinueOnError)
+	klog.InitFlags(settings)
+	set := func(name, value string) {
+		if err := settings.Set(name, value); err != nil {
+			t.Error(err)
+		}
+	}
+	output := &logs{text: bytes.Buffer{}}
+	set("logtostderr", "false")
+	set("stderrthreshold", "FATAL")
+	klog.SetOutput(output)
+	t.Cleanup(func() {
+		klog.Flush()
+		klog.SetOutput(os.Stderr)
+		set("logtostderr", "true")
+		set("stderrthreshold", "ERROR")
+		set("v", "0")
+	})
+	return output
+}
