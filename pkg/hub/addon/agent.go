@@ -20,45 +20,54 @@ import (
 	"open-cluster-management.io/addon-framework/pkg/utils"
 
 	"open-cluster-management.io/helloworld-addon/manifests"
+	"open-cluster-management.io/helloworld-addon/pkg/hub/rollout"
 )
 
 // AgentAddon tells addon-framework's AddonManager how to run the agent. It
 // implements agent.AgentAddon itself instead of by addonfactory, whose text
 // templates let a value change a document's structure and panic when one fails.
 type AgentAddon struct {
-	image   string
-	hub     HubClient
-	configs utils.AddOnDeploymentConfigGetter
+	image string
+	hub   HubClient
+	cache *Cache
 }
 
 var _ agent.AgentAddon = &AgentAddon{}
 
 // New returns the add-on whose agents run image, whose rights are written to
-// hub, and whose AddOnDeploymentConfigs are read with configs.
-func New(image string, hub HubClient, configs utils.AddOnDeploymentConfigGetter) *AgentAddon {
-	return &AgentAddon{image: image, hub: hub, configs: configs}
+// hub, and which reads the hub's objects from cache.
+func New(image string, hub HubClient, cache *Cache) *AgentAddon {
+	return &AgentAddon{image: image, hub: hub, cache: cache}
 }
 
 // Manifests returns the objects that run the agent on the cluster, and the
 // pre-delete hook, which the framework tells apart. An error, such as a wrong
 // value in an AddOnDeploymentConfig, is shown by the framework in the add-on's
 // condition ManifestApplied, and leaves the agent as it is.
-func (a *AgentAddon) Manifests(ctx context.Context, cluster *clusterv1.ManagedCluster,
+func (a *AgentAddon) Manifests(_ context.Context, cluster *clusterv1.ManagedCluster,
 	addon *addonv1beta1.ManagedClusterAddOn) ([]runtime.Object, error) {
-	deleting := addon.DeletionTimestamp != nil
-	if deleting && (!slices.Contains(addon.Finalizers, hookFinalizer(addon)) || !everRan(addon)) {
-		return nil, nil
+	shipped, err := a.shipped(addon)
+	if err != nil {
+		return nil, err
 	}
-	if !deleting && !meta.IsStatusConditionTrue(addon.Status.Conditions, addonv1beta1.ManagedClusterAddOnConditionConfigured) {
+	config, configErr := a.cache.desiredConfig(addon)
+	if addon.DeletionTimestamp != nil {
+		if !slices.Contains(addon.Finalizers, hookFinalizer(addon, shipped)) || !everRan(addon) || uninstalled(addon) {
+			return nil, nil
+		}
+		return a.uninstallObjects(cluster, addon, config, shipped)
+	}
+	configured := meta.IsStatusConditionTrue(addon.Status.Conditions, addonv1beta1.ManagedClusterAddOnConditionConfigured)
+	switch {
+	case shipped != nil && (!configured || errors.Is(configErr, errNotDesired)):
+		// OCM's rollout has not reached this cluster: nothing changes on it.
+		return withHook(shipped.Objects, shipped.values(addon))
+	case !configured:
 		return nil, errNotConfigured
+	case configErr != nil:
+		return nil, configErr
 	}
-	values, err := a.values(ctx, cluster, addon)
-	if err != nil && deleting {
-		klog.FromContext(ctx).Info("Uninstalling without the add-on's configuration, which cannot be used",
-			"cluster", cluster.Name, "reason", err.Error())
-		hook, err := RenderHook(hookOnly(addon, a.image))
-		return []runtime.Object{hook}, err
-	}
+	values, err := a.values(cluster, addon, config, shipped)
 	if err != nil {
 		return nil, err
 	}
@@ -66,43 +75,94 @@ func (a *AgentAddon) Manifests(ctx context.Context, cluster *clusterv1.ManagedCl
 	if err != nil {
 		return nil, err
 	}
-	hook, err := RenderHook(values)
-	return append(objects, hook), err
+	return withHook(objects, values)
 }
 
-// hookFinalizer is the finalizer that the framework removes when the hook is done.
-func hookFinalizer(addon *addonv1beta1.ManagedClusterAddOn) string {
-	if hosted(addon) {
+// uninstallObjects returns the objects while the pre-delete hook runs: the agent
+// as it is shipped, and the hook beside it. OCM drops configs from the status of
+// an add-on that is being deleted; the hook is then made of what is shipped.
+func (a *AgentAddon) uninstallObjects(cluster *clusterv1.ManagedCluster, addon *addonv1beta1.ManagedClusterAddOn,
+	config *addonv1beta1.AddOnDeploymentConfig, shipped *Shipped) ([]runtime.Object, error) {
+	if shipped == nil {
+		image := a.image
+		if chosen, err := agentImage(cluster, addon, config, a.image); err == nil {
+			image = chosen
+		}
+		values, err := hookOnly(addon, config, image)
+		if err != nil {
+			return nil, err
+		}
+		return withHook(nil, values)
+	}
+	if config != nil {
+		if values, err := a.values(cluster, addon, config, shipped); err == nil {
+			return withHook(shipped.Objects, values)
+		}
+	}
+	return withHook(shipped.Objects, shipped.values(addon))
+}
+
+func withHook(objects []runtime.Object, values Values) ([]runtime.Object, error) {
+	hook, err := RenderHook(values)
+	return append(slices.Clone(objects), hook), err
+}
+
+// hookFinalizer returns the finalizer that the framework removes when the hook is
+// done.
+func hookFinalizer(addon *addonv1beta1.ManagedClusterAddOn, shipped *Shipped) string {
+	if hostingCluster(addon, shipped) != "" {
 		return addonv1beta1.AddonHostingPreDeleteHookFinalizer
 	}
 	return addonv1beta1.AddonPreDeleteHookFinalizer
 }
 
-// everRan says whether there may be copies. The agent writes none before it has
-// reported for the first time, so that an add-on can be deleted on a cluster
-// where no agent ever came up, and no hook would.
-func everRan(addon *addonv1beta1.ManagedClusterAddOn) bool {
-	return meta.FindStatusCondition(addon.Status.Conditions, manifests.ConditionConfigMapsSynced) != nil
-}
-
-// errNotConfigured is for an add-on of which OCM's add-on manager has not said
-// yet which configs apply, or that one is missing: an agent is not first
-// installed without them, and then moved. (The framework can check that itself,
-// but then it deletes an add-on whose config was deleted before without running
-// the hook.)
+// errNotConfigured is for an add-on whose configs OCM's add-on manager has not
+// settled yet, or of which one is missing: an agent is not first installed without
+// them, and then moved. (The framework can check that itself, but then it deletes
+// an add-on whose config was deleted before without running the hook.)
 var errNotConfigured = errors.New("OCM's add-on manager has not settled the add-on's configuration yet: see the condition Configured")
 
-func (a *AgentAddon) values(ctx context.Context, cluster *clusterv1.ManagedCluster,
-	addon *addonv1beta1.ManagedClusterAddOn) (Values, error) {
-	config, err := a.deploymentConfig(ctx, addon)
+func (a *AgentAddon) values(cluster *clusterv1.ManagedCluster, addon *addonv1beta1.ManagedClusterAddOn,
+	config *addonv1beta1.AddOnDeploymentConfig, shipped *Shipped) (Values, error) {
+	place, err := a.place(addon, config, shipped)
 	if err != nil {
 		return Values{}, err
 	}
-	image, err := a.agentImage(cluster, addon, config)
+	image, err := agentImage(cluster, addon, config, a.image)
 	if err != nil {
 		return Values{}, err
 	}
-	return NewValues(addon, config, image)
+	return NewValues(addon, place, config, image)
+}
+
+// place returns where the agent runs, or why it may not run where it is wanted.
+func (a *AgentAddon) place(addon *addonv1beta1.ManagedClusterAddOn, config *addonv1beta1.AddOnDeploymentConfig,
+	shipped *Shipped) (Place, error) {
+	place, err := settlePlace(addon, config, shipped)
+	if err != nil || shipped != nil && place == shipped.Place {
+		return place, err
+	}
+	host := place.HostingCluster
+	if host == "" {
+		host = addon.Namespace
+	}
+	works, err := a.cache.worksIn(host)
+	if err != nil {
+		return Place{}, err
+	}
+	neighbours, err := neighboursIn(works)
+	if err != nil {
+		return Place{}, err
+	}
+	return place, checkNeighbours(addon, place, neighbours)
+}
+
+func (a *AgentAddon) shipped(addon *addonv1beta1.ManagedClusterAddOn) (*Shipped, error) {
+	works, err := a.cache.DeployWorks(addon.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	return NewShipped(addon, works)
 }
 
 // GetAgentAddonOptions returns what the framework has to know besides. The
@@ -114,7 +174,7 @@ func (a *AgentAddon) GetAgentAddonOptions() agent.AgentAddonOptions {
 		Registration:          a.registration(),
 		AgentInstallNamespace: a.installNamespace,
 		HostedModeEnabled:     true,
-		HostedModeInfoFunc:    hostedModeInfo,
+		HostedModeInfoFunc:    a.hostedModeInfo,
 		SupportedConfigGVRs:   []schema.GroupVersionResource{utils.AddOnDeploymentConfigGVR},
 		// The registries to pull images from may be an annotation of the cluster.
 		AgentDeployTriggerClusterFilter: func(before, after *clusterv1.ManagedCluster) bool {
@@ -126,56 +186,79 @@ func (a *AgentAddon) GetAgentAddonOptions() agent.AgentAddonOptions {
 		ManifestConfigs: []workv1.ManifestConfigOption{{
 			ResourceIdentifier: workv1.ResourceIdentifier{Resource: "namespaces", Name: "*"},
 			UpdateStrategy:     &workv1.UpdateStrategy{Type: workv1.UpdateStrategyTypeCreateOnly},
-		}},
+			// The API server's default. Without it the framework finds the work
+			// changed, and patches that of every cluster when the controller starts.
+			FeedbackScrapeType: workv1.FeedbackPollType,
+		}, rollout.Feedback()},
 	}
 }
 
-// hostedModeInfo is the mode in which the agent is installed, in the framework's
-// words, and its hosting cluster.
-func hostedModeInfo(addon *addonv1beta1.ManagedClusterAddOn, _ *clusterv1.ManagedCluster) (mode, hostingCluster string) {
-	if !hosted(addon) {
+// hostedModeInfo returns the mode in which the agent is installed, in the
+// framework's words, and its hosting cluster. An agent that is shipped stays
+// where it is.
+//
+// A finalizer of hosted mode without a hosting cluster, which an earlier version
+// may have left, is removed by the framework only in hosted mode.
+func (a *AgentAddon) hostedModeInfo(addon *addonv1beta1.ManagedClusterAddOn, _ *clusterv1.ManagedCluster) (mode, host string) {
+	shipped, err := a.shipped(addon)
+	if err != nil {
+		klog.Background().Error(err, "Failed to read what is shipped", "addon", klog.KObj(addon))
+	}
+	host = hostingCluster(addon, shipped)
+	if host == "" && !hasLeftover(addon, shipped) {
 		return constants.InstallModeDefault, ""
 	}
-	return constants.InstallModeHosted, HostingCluster(addon)
+	return constants.InstallModeHosted, host
 }
 
-func (a *AgentAddon) installNamespace(ctx context.Context, addon *addonv1beta1.ManagedClusterAddOn) (string, error) {
-	config, err := a.deploymentConfig(ctx, addon)
+// hasLeftover reports whether an add-on of default mode has a finalizer of hosted
+// mode that can be removed now: nothing is shipped, or the add-on is being deleted
+// and its own pre-delete hook is done.
+func hasLeftover(addon *addonv1beta1.ManagedClusterAddOn, shipped *Shipped) bool {
+	if shipped != nil && (addon.DeletionTimestamp == nil || slices.Contains(addon.Finalizers, addonv1beta1.AddonPreDeleteHookFinalizer)) {
+		return false
+	}
+	return slices.Contains(addon.Finalizers, addonv1beta1.AddonHostingPreDeleteHookFinalizer) ||
+		slices.Contains(addon.Finalizers, addonv1beta1.AddonHostingManifestFinalizer)
+}
+
+// hostingCluster returns the cluster on which the agent runs, or is to run where
+// none is shipped; empty means the managed cluster itself.
+func hostingCluster(addon *addonv1beta1.ManagedClusterAddOn, shipped *Shipped) string {
+	if shipped != nil {
+		return shipped.HostingCluster
+	}
+	return HostingCluster(addon)
+}
+
+// installNamespace returns the agent's namespace, where OCM's registration agent
+// writes the secret and looks for the lease.
+func (a *AgentAddon) installNamespace(_ context.Context, addon *addonv1beta1.ManagedClusterAddOn) (string, error) {
+	shipped, err := a.shipped(addon)
 	if err != nil {
 		return "", err
 	}
-	return InstallNamespace(addon, config)
-}
-
-// deploymentConfig returns the AddOnDeploymentConfig that OCM has settled on for
-// the add-on, or nil when there is none.
-func (a *AgentAddon) deploymentConfig(ctx context.Context, addon *addonv1beta1.ManagedClusterAddOn,
-) (*addonv1beta1.AddOnDeploymentConfig, error) {
-	ok, reference := utils.GetAddOnConfigRef(addon.Status.ConfigReferences,
-		utils.AddOnDeploymentConfigGVR.Group, utils.AddOnDeploymentConfigGVR.Resource)
-	if !ok {
-		return nil, nil
+	config, err := a.cache.desiredConfig(addon)
+	if shipped != nil && (addon.DeletionTimestamp != nil || errors.Is(err, errNotDesired)) {
+		return shipped.Namespace, nil
 	}
-	desired := reference.DesiredConfig
-	if desired == nil || desired.SpecHash == "" {
-		return nil, fmt.Errorf("the AddOnDeploymentConfig of ManagedClusterAddOn %s/%s has no hash in status.configReferences: "+
-			"it does not exist, or OCM's add-on manager has not read it yet", addon.Namespace, addon.Name)
-	}
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	config, err := a.configs.Get(ctx, desired.Namespace, desired.Name)
 	if err != nil {
-		return nil, fmt.Errorf("get AddOnDeploymentConfig %s/%s: %w", desired.Namespace, desired.Name, err)
+		return "", err
 	}
-	return config, nil
+	place, err := a.place(addon, config, shipped)
+	return place.Namespace, err
 }
 
-// agentImage is the image with the registries that the config, or else the
-// cluster's annotation, puts in the place of others.
-func (a *AgentAddon) agentImage(cluster *clusterv1.ManagedCluster, addon *addonv1beta1.ManagedClusterAddOn,
-	config *addonv1beta1.AddOnDeploymentConfig) (string, error) {
+// agentImage returns the image of the agent: the config's variable, or else the
+// controller's default, with the registries that the config, or else the cluster's
+// annotation, puts in the place of others.
+func agentImage(cluster *clusterv1.ManagedCluster, addon *addonv1beta1.ManagedClusterAddOn,
+	config *addonv1beta1.AddOnDeploymentConfig, image string) (string, error) {
 	const key = "image"
-	values, err := addonfactory.GetAgentImageValues(settledConfig{config}, key, a.image)(cluster, addon)
+	if named := variableOf(config, VariableAgentImage); named != "" {
+		image = named
+	}
+	values, err := addonfactory.GetAgentImageValues(settledConfig{config}, key, image)(cluster, addon)
 	if err != nil {
 		return "", fmt.Errorf("choose the agent's image from the registries of the AddOnDeploymentConfig and of ManagedCluster %s: %w",
 			cluster.Name, err)

@@ -1,30 +1,15 @@
 package addon
 
 import (
-	"context"
-	"errors"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
-	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/apimachinery/pkg/runtime"
 	addonv1beta1 "open-cluster-management.io/api/addon/v1beta1"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 
 	"open-cluster-management.io/helloworld-addon/manifests"
 )
-
-// configs is an AddOnDeploymentConfigGetter that has one, or an error.
-type configs struct {
-	config *addonv1beta1.AddOnDeploymentConfig
-	err    error
-}
-
-func (c configs) Get(_ context.Context, namespace, name string) (*addonv1beta1.AddOnDeploymentConfig, error) {
-	if c.err == nil && (namespace != c.config.Namespace || name != c.config.Name) {
-		return nil, errors.New("asked for another config")
-	}
-	return c.config, c.err
-}
 
 // refer makes the add-on's status refer to newConfig's config.
 func refer(addon *addonv1beta1.ManagedClusterAddOn, hash string) *addonv1beta1.ManagedClusterAddOn {
@@ -41,25 +26,32 @@ func TestManifests(t *testing.T) {
 		spec.AgentInstallNamespace = "own"
 		spec.Registries = []addonv1beta1.ImageMirror{{Source: "quay.io/ocm", Mirror: "mirror.example/config"}}
 	})
+	upgraded := newConfig(func(spec *addonv1beta1.AddOnDeploymentConfigSpec) {
+		spec.CustomizedVariables = []addonv1beta1.CustomizedVariable{variable(VariableAgentImage, "quay.io/ocm/agent:v2")}
+	})
 	const annotation = `{"registries":[{"source":"quay.io/ocm","mirror":"mirror.example/cluster"}]}`
 	tests := []struct {
 		name        string
 		addon       *addonv1beta1.ManagedClusterAddOn
 		annotation  string
-		configs     configs
+		config      *addonv1beta1.AddOnDeploymentConfig
 		wantImage   string
 		wantInstall string
 		err         string
 	}{
 		{name: "no config", addon: newAddon("cluster1", "default"), wantImage: "quay.io/ocm/agent:v1", wantInstall: "default"},
-		{name: "the config's registry and namespace", addon: refer(newAddon("cluster1", "default"), "hash"),
-			configs: configs{config: mirrored}, annotation: annotation, wantImage: "mirror.example/config/agent:v1", wantInstall: "own"},
+		{name: "the config's registry and namespace", addon: refer(newAddon("cluster1", "default"), hashOf(t, mirrored)),
+			config: mirrored, annotation: annotation, wantImage: "mirror.example/config/agent:v1", wantInstall: "own"},
 		{name: "the cluster's registry", addon: newAddon("cluster1", "default"), annotation: annotation,
 			wantImage: "mirror.example/cluster/agent:v1", wantInstall: "default"},
 		{name: "a cluster's registries that are no JSON", addon: newAddon("cluster1", ""), annotation: "{", err: "ManagedCluster cluster1"},
 		{name: "a config that does not exist", addon: refer(newAddon("cluster1", ""), ""), err: "does not exist"},
-		{name: "a config that cannot be read", addon: refer(newAddon("cluster1", ""), "hash"),
-			configs: configs{err: errors.New("broken")}, err: "get AddOnDeploymentConfig configs/config: broken"},
+		{name: "a config that was deleted", addon: refer(newAddon("cluster1", ""), "hash"),
+			err: "AddOnDeploymentConfig configs/config does not exist: create it, or take it out of spec.configs"},
+		{name: "a config whose content is not rolled out to this cluster yet", addon: refer(newAddon("cluster1", ""), "former"),
+			config: mirrored, err: "has not rolled it out"},
+		{name: "the config's image", addon: refer(newAddon("cluster1", ""), hashOf(t, upgraded)), config: upgraded,
+			wantImage: "quay.io/ocm/agent:v2", wantInstall: manifests.DefaultInstallNamespace},
 		{name: "a namespace that is none", addon: newAddon("cluster1", "No"), err: `install namespace "No"`},
 	}
 	for _, test := range tests {
@@ -68,7 +60,11 @@ func TestManifests(t *testing.T) {
 			if test.annotation != "" {
 				cluster.Annotations = map[string]string{clusterv1.ClusterImageRegistriesAnnotationKey: test.annotation}
 			}
-			agentAddon := New("quay.io/ocm/agent:v1", fake.NewClientset(), test.configs)
+			hub := []runtime.Object{naming()}
+			if test.config != nil {
+				hub = append(hub, test.config)
+			}
+			agentAddon := newTestAddon(t, "quay.io/ocm/agent:v1", hub...)
 			objects, err := agentAddon.Manifests(t.Context(), cluster, test.addon)
 			checkError(t, err, test.err)
 			if test.err != "" {
@@ -92,7 +88,7 @@ func TestManifests(t *testing.T) {
 // secret to status.namespace by one way, and the manifests by another.
 func TestSecretGoesWhereTheAgentIs(t *testing.T) {
 	for _, installNamespace := range []string{"", "default", "own"} {
-		agentAddon := New("image", fake.NewClientset(), configs{})
+		agentAddon := newTestAddon(t, "image")
 		addon := newAddon("cluster1", installNamespace)
 		secretNamespace, err := agentAddon.GetAgentAddonOptions().AgentInstallNamespace(t.Context(), addon)
 		if err != nil {
@@ -109,7 +105,7 @@ func TestSecretGoesWhereTheAgentIs(t *testing.T) {
 }
 
 func TestOptions(t *testing.T) {
-	options := New("image", fake.NewClientset(), configs{}).GetAgentAddonOptions()
+	options := newTestAddon(t, "image").GetAgentAddonOptions()
 	if options.HealthProber != nil {
 		t.Error("a health prober is set, so OCM does not look at the agent's lease")
 	}
@@ -135,11 +131,11 @@ func TestOptions(t *testing.T) {
 		t.Error("a request by somebody is approved")
 	}
 	err = options.Registration.PermissionConfig(t.Context(), good.cluster, newAddon("cluster1", "No"))
-	checkError(t, err, `choose the install namespace: install namespace "No"`)
+	checkError(t, err, `install namespace "No"`)
 }
 
 func TestRedeployWhenRegistriesChange(t *testing.T) {
-	filter := New("image", fake.NewClientset(), configs{}).GetAgentAddonOptions().AgentDeployTriggerClusterFilter
+	filter := newTestAddon(t, "image").GetAgentAddonOptions().AgentDeployTriggerClusterFilter
 	plain, annotated := newCluster("cluster1"), newCluster("cluster1")
 	annotated.Annotations = map[string]string{clusterv1.ClusterImageRegistriesAnnotationKey: "{}"}
 	relabelled := newCluster("cluster1")

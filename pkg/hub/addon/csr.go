@@ -83,7 +83,9 @@ func checkRequester(username, clusterName string) error {
 }
 
 // checkRegistrations wants status.registrations, where it is set, to name the
-// add-on's own subject: otherwise somebody has changed it.
+// agent's user and groups, or its ServiceAccount: otherwise somebody has changed
+// it. OCM's registration agent writes the ServiceAccount there while it uses
+// tokens, and after a switch back to certificates it stays for a moment.
 func checkRegistrations(addon *addonv1beta1.ManagedClusterAddOn, clusterName string) error {
 	for _, registration := range addon.Status.Registrations {
 		if registration.Type != addonv1beta1.KubeClient || registration.KubeClient == nil {
@@ -93,7 +95,9 @@ func checkRegistrations(addon *addonv1beta1.ManagedClusterAddOn, clusterName str
 		if subject.User == "" && len(subject.Groups) == 0 {
 			continue
 		}
-		if subject.User != AgentUser(clusterName) || !sameSet(subject.Groups, AgentGroups(clusterName)) {
+		certificate := subject.User == AgentUser(clusterName) && sameSet(subject.Groups, AgentGroups(clusterName))
+		token := subject.User == AgentServiceAccountUser(clusterName) && len(subject.Groups) == 0
+		if !certificate && !token {
 			return fmt.Errorf("status.registrations names the user %q and the groups %q, which the add-on did not ask for",
 				subject.User, subject.Groups)
 		}

@@ -63,6 +63,20 @@ func TestCheckCSR(t *testing.T) {
 		err    string
 	}{
 		{name: "good", reason: "exactly what was asked for", change: func(*csrCase) {}},
+		{name: "just switched from tokens", reason: "status.registrations still has the ServiceAccount", change: func(c *csrCase) {
+			c.addon.Status.Registrations = []addonv1beta1.RegistrationConfig{registered("system:serviceaccount:cluster1:helloworld-agent")}
+		}},
+		{name: "a ServiceAccount as user", reason: "tokens are no business of certificates", change: func(c *csrCase) {
+			c.addon.Status.Registrations = []addonv1beta1.RegistrationConfig{registered("system:serviceaccount:cluster1:helloworld-agent")}
+			c.request.Subject = pkix.Name{CommonName: "system:serviceaccount:cluster1:helloworld-agent"}
+		}, err: "user is"},
+		{name: "registered as another cluster's ServiceAccount", change: func(c *csrCase) {
+			c.addon.Status.Registrations = []addonv1beta1.RegistrationConfig{registered("system:serviceaccount:cluster2:helloworld-agent")}
+		}, err: "status.registrations"},
+		{name: "registered as the ServiceAccount with groups", change: func(c *csrCase) {
+			c.addon.Status.Registrations = []addonv1beta1.RegistrationConfig{
+				registered("system:serviceaccount:cluster1:helloworld-agent", "system:masters")}
+		}, err: "status.registrations"},
 		{name: "registered", reason: "status.registrations says the same", change: func(c *csrCase) {
 			c.addon.Status.Registrations = []addonv1beta1.RegistrationConfig{registered(AgentUser("cluster1"), AgentGroups("cluster1")...)}
 		}},

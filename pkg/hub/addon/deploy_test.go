@@ -6,74 +6,81 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/yaml"
 
 	"open-cluster-management.io/helloworld-addon/manifests"
 )
 
-// TestControllerHoldsWhatItGives: the API server lets nobody write a Role with
-// rights that they do not have themselves.
-func TestControllerHoldsWhatItGives(t *testing.T) {
-	held := controllerRules(t)
-	for _, rule := range HubRole(newAddon("cluster1", "")).Rules {
-		for _, group := range rule.APIGroups {
-			for _, resource := range rule.Resources {
-				for _, verb := range rule.Verbs {
-					for _, name := range append(rule.ResourceNames, namesUnless(rule.ResourceNames)...) {
-						if !slices.ContainsFunc(held, func(r rbacv1.PolicyRule) bool { return allows(r, group, resource, verb, name) }) {
-							t.Errorf("the agent may %s %s/%s %s, the controller may not", verb, group, resource, name)
-						}
-					}
-				}
+// TestAgentsRole: the agents' rights are deployed with the controller, which may
+// bind them and nothing else.
+func TestAgentsRole(t *testing.T) {
+	const group = "addon.open-cluster-management.io"
+	want := []rbacv1.PolicyRule{
+		{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "list", "watch"}},
+		{APIGroups: []string{group}, Resources: []string{"managedclusteraddons"}, ResourceNames: []string{manifests.AddonName},
+			Verbs: []string{"get", "list", "watch"}},
+		{APIGroups: []string{group}, Resources: []string{"managedclusteraddons/status"}, ResourceNames: []string{manifests.AddonName},
+			Verbs: []string{"patch"}},
+		{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
+	}
+	for _, file := range rbacFiles {
+		if diff := cmp.Diff(want, rules(t, file, manifests.HubRole)); diff != "" {
+			t.Errorf("%s: the agents' rights differ (-want +got):\n%s", file, diff)
+		}
+		for _, rule := range rules(t, file, controllerRole) {
+			if !slices.Contains(rule.Verbs, "bind") {
+				continue
+			}
+			bind := rbacv1.PolicyRule{APIGroups: []string{rbacv1.GroupName}, Resources: []string{"clusterroles"},
+				ResourceNames: []string{manifests.HubRole}, Verbs: []string{"bind"}}
+			if diff := cmp.Diff(bind, rule); diff != "" {
+				t.Errorf("%s: the controller may bind more, or less (-want +got):\n%s", file, diff)
 			}
 		}
 	}
-}
-
-// namesUnless is the name of no object in particular when names is empty.
-func namesUnless(names []string) []string {
-	if len(names) > 0 {
-		return nil
+	if diff := cmp.Diff(rules(t, rbacFiles[0], controllerRole), rules(t, rbacFiles[1], controllerRole)); diff != "" {
+		t.Errorf("the chart's rights of the controller differ (-base +chart):\n%s", diff)
 	}
-	return []string{""}
-}
-
-func allows(rule rbacv1.PolicyRule, group, resource, verb, name string) bool {
-	return slices.Contains(rule.APIGroups, group) && slices.Contains(rule.Resources, resource) &&
-		slices.Contains(rule.Verbs, verb) && (len(rule.ResourceNames) == 0 || slices.Contains(rule.ResourceNames, name))
 }
 
 // TestControllerRulesAreExact keeps wildcards and the verbs by which one can
 // take more rights out of the controller's role.
 func TestControllerRulesAreExact(t *testing.T) {
-	for _, rule := range controllerRules(t) {
+	for _, rule := range rules(t, rbacFiles[0], controllerRole) {
 		for _, word := range slices.Concat(rule.APIGroups, rule.Resources, rule.Verbs) {
-			if slices.Contains([]string{"*", "escalate", "bind", "impersonate", "sign"}, word) {
+			if slices.Contains([]string{"*", "escalate", "impersonate", "sign", "secrets", "configmaps"}, word) {
 				t.Errorf("the controller's role has %q in %v", word, rule)
 			}
-		}
-		if slices.Contains(rule.Resources, "secrets") {
-			t.Errorf("the controller has no need of secrets: %v", rule)
 		}
 	}
 }
 
-func controllerRules(t *testing.T) []rbacv1.PolicyRule {
+const controllerRole = "open-cluster-management:" + manifests.ControllerName
+
+// rbacFiles are the same for kustomize and for Helm.
+var rbacFiles = []string{"../../../deploy/base/rbac.yaml", "../../../deploy/chart/helloworld-addon/templates/rbac.yaml"}
+
+// rules returns those of a ClusterRole in the file.
+func rules(t *testing.T, file, name string) []rbacv1.PolicyRule {
 	t.Helper()
-	content, err := os.ReadFile("../../../deploy/base/rbac.yaml")
+	content, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for document := range strings.SplitSeq(string(content), "\n---\n") {
+		if !strings.Contains(document, "\nkind: ClusterRole\n") {
+			continue
+		}
 		var role rbacv1.ClusterRole
 		if err := yaml.Unmarshal([]byte(document), &role); err != nil {
 			t.Fatal(err)
 		}
-		if role.Kind == "ClusterRole" && role.Name == "open-cluster-management:"+manifests.ControllerName {
+		if role.Name == name {
 			return role.Rules
 		}
 	}
-	t.Fatal("deploy/base/rbac.yaml has no ClusterRole of the controller")
+	t.Fatalf("%s has no ClusterRole %s", file, name)
 	return nil
 }

@@ -58,13 +58,25 @@ func hookArgs(values Values) []string {
 	return args
 }
 
-// hookOnly are the values for the hook of an add-on that is being deleted and
-// whose configuration cannot be read any more: what was configured is not known,
-// but where the agent was installed is.
-func hookOnly(addon *addonv1beta1.ManagedClusterAddOn, image string) Values {
-	namespace := addon.Status.Namespace
-	if namespace == "" {
-		namespace = manifests.DefaultInstallNamespace
+// hookOnly returns the values for the hook of an add-on that is being deleted and
+// whose agent is not shipped any more, for example because its ManifestWork was
+// deleted by hand. Its copies are in the namespace that the status has, also where
+// this version would refuse it: otherwise the add-on could never be deleted.
+func hookOnly(addon *addonv1beta1.ManagedClusterAddOn, config *addonv1beta1.AddOnDeploymentConfig, image string) (Values, error) {
+	place := Place{HostingCluster: HostingCluster(addon), Namespace: addon.Status.Namespace}
+	if place.Namespace == "" {
+		wanted, err := WantedPlace(addon, config)
+		if err != nil {
+			return Values{}, err
+		}
+		place = wanted
 	}
-	return Values{ClusterName: addon.Namespace, InstallNamespace: namespace, Hosted: hosted(addon), Image: image, AddOnUID: addon.UID}
+	// In hosted mode the status, which the managed cluster can write, must not
+	// choose a namespace of the hosting cluster.
+	if place.HostingCluster != "" {
+		if err := checkHostedNamespace(addon, place.Namespace); err != nil {
+			return Values{}, err
+		}
+	}
+	return NewValues(addon, place, config, image)
 }

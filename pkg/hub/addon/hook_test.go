@@ -1,7 +1,6 @@
 package addon
 
 import (
-	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -11,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes/fake"
 	addonv1beta1 "open-cluster-management.io/api/addon/v1beta1"
 
 	"open-cluster-management.io/helloworld-addon/manifests"
@@ -71,7 +69,6 @@ func TestHookNamesAreTheContract(t *testing.T) {
 // TestWhichObjectsWhen: the hook is part of the objects as long as the framework
 // can run it, whatever became of the configuration.
 func TestWhichObjectsWhen(t *testing.T) {
-	broken := errors.New("gone")
 	reference := func(addon *addonv1beta1.ManagedClusterAddOn) { refer(addon, "hash") }
 	deleting := func(finalizers ...string) func(*addonv1beta1.ManagedClusterAddOn) {
 		return func(addon *addonv1beta1.ManagedClusterAddOn) {
@@ -84,10 +81,13 @@ func TestWhichObjectsWhen(t *testing.T) {
 		addon.Status.Conditions = append(addon.Status.Conditions, metav1.Condition{
 			Type: manifests.ConditionConfigMapsSynced, Status: metav1.ConditionFalse})
 	}
+	done := func(addon *addonv1beta1.ManagedClusterAddOn) {
+		addon.Status.Conditions[len(addon.Status.Conditions)-1].Reason = manifests.ReasonUninstalled
+	}
 	type changes = []func(*addonv1beta1.ManagedClusterAddOn)
 	installed := func(addon *addonv1beta1.ManagedClusterAddOn) { addon.Status.Namespace = "there" }
 	hook := deleting(addonv1beta1.AddonPreDeleteHookFinalizer)
-	all := "ServiceAccount Role RoleBinding Deployment Job"
+	all := "ServiceAccount Role RoleBinding Role RoleBinding Deployment Job"
 	tests := []struct {
 		name    string
 		changes []func(*addonv1beta1.ManagedClusterAddOn)
@@ -96,13 +96,13 @@ func TestWhichObjectsWhen(t *testing.T) {
 	}{
 		{name: "enabled", want: all},
 		{name: "configs not settled yet", changes: changes{unconfigured}, err: "has not settled"},
-		{name: "being deleted: the agent stays until the hook is done", changes: changes{hook, reported}, want: all},
-		{name: "being deleted, condition Configured is gone", changes: changes{hook, unconfigured, reported}, want: all},
+		{name: "being deleted, its ManifestWork deleted by hand", changes: changes{hook, installed, reported}, want: "Job"},
 		{name: "being deleted, hook done", changes: changes{deleting("other"), reported}},
 		{name: "being deleted, no agent ever reported", changes: changes{hook}},
 		{name: "being deleted, no agent ever reported, config deleted before", changes: changes{hook, reference}},
 		{name: "being deleted, never configured", changes: changes{deleting(), unconfigured}},
 		{name: "being deleted, config deleted before", changes: changes{hook, reference, installed, reported}, want: "Job"},
+		{name: "being deleted, the hook has reported that every copy is gone", changes: changes{hook, reported, done}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -110,7 +110,7 @@ func TestWhichObjectsWhen(t *testing.T) {
 			for _, change := range test.changes {
 				change(addon)
 			}
-			agentAddon := New("image", fake.NewClientset(), configs{err: broken})
+			agentAddon := newTestAddon(t, "image", naming())
 			objects, err := agentAddon.Manifests(t.Context(), newCluster("cluster1"), addon)
 			checkError(t, err, test.err)
 			var kinds []string
@@ -127,5 +127,41 @@ func TestWhichObjectsWhen(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestHookCanBeMended: an agent whose image cannot be pulled is deleted when the
+// config names one that can, though OCM rolls nothing out any more.
+func TestHookCanBeMended(t *testing.T) {
+	config := newConfig(func(spec *addonv1beta1.AddOnDeploymentConfigSpec) {
+		spec.CustomizedVariables = []addonv1beta1.CustomizedVariable{variable(VariableAgentImage, "mirror.example/agent:mended")}
+	})
+	addon := deleting(refer(reported(newAddon("cluster2", "")), "the broken one"), addonv1beta1.AddonPreDeleteHookFinalizer)
+	work := shipped(t, addon, Place{Namespace: "here"}, Values{Image: "mirror.example/agent:none"})
+	objects, err := newTestAddon(t, "image", naming(), config, work).Manifests(t.Context(), newCluster("cluster2"), addon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hook := hookOf(t, objects)
+	if got := hook.Spec.Template.Spec.Containers[0].Image; hook.Namespace != "here" || got != "mirror.example/agent:mended" {
+		t.Errorf("the hook is %s in %s", got, hook.Namespace)
+	}
+}
+
+// TestHookOfAWorkThatIsGone: the hook runs where the copies are, with the image
+// that the config names, also where a new agent would be refused.
+func TestHookOfAWorkThatIsGone(t *testing.T) {
+	config := newConfig(func(spec *addonv1beta1.AddOnDeploymentConfigSpec) {
+		spec.CustomizedVariables = []addonv1beta1.CustomizedVariable{variable(VariableAgentImage, "mirror.example/agent:v1")}
+	})
+	addon := deleting(refer(reported(newAddon("cluster2", "")), hashOf(t, config)), addonv1beta1.AddonPreDeleteHookFinalizer)
+	addon.Status.Namespace = "kube-system"
+	objects, err := newTestAddon(t, "image", naming(), config).Manifests(t.Context(), newCluster("cluster2"), addon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hook := hookOf(t, objects)
+	if got := hook.Spec.Template.Spec.Containers[0].Image; hook.Namespace != "kube-system" || got != "mirror.example/agent:v1" {
+		t.Errorf("the hook is %s in %s", got, hook.Namespace)
 	}
 }

@@ -65,16 +65,18 @@ func onHosting(objects ...metav1.Object) {
 func hostedObjects(set objectSet) ([]runtime.Object, error) {
 	hosting := objectSet{
 		namespace: set.namespace.DeepCopy(), serviceAccount: set.serviceAccount.DeepCopy(), role: set.role.DeepCopy(),
-		roleBinding: set.roleBinding.DeepCopy(), deployment: set.deployment,
+		roleBinding: set.roleBinding.DeepCopy(), eventRole: set.eventRole, eventRoleBinding: set.eventRoleBinding,
+		deployment: set.deployment,
 	}
-	set.deployment = nil
+	// The events are about the agent's pod.
+	set.eventRole, set.eventRoleBinding, set.deployment = nil, nil, nil
 	var marker rbacv1.PolicyRule
 	if err := yaml.UnmarshalStrict(manifests.HostedMarkerRuleYAML, &marker); err != nil {
 		return nil, fmt.Errorf("decode embedded %T: %w", &marker, err)
 	}
 	set.role.Rules, hosting.role.Rules = splitRules(set.role.Rules)
 	set.role.Rules = append(set.role.Rules, marker)
-	onHosting(hosting.serviceAccount, hosting.role, hosting.roleBinding, hosting.deployment)
+	onHosting(hosting.serviceAccount, hosting.role, hosting.roleBinding, hosting.eventRole, hosting.eventRoleBinding, hosting.deployment)
 	if hosting.namespace != nil {
 		onHosting(hosting.namespace)
 	}

@@ -10,7 +10,6 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes/fake"
 	addonv1beta1 "open-cluster-management.io/api/addon/v1beta1"
 
 	"open-cluster-management.io/addon-framework/pkg/addonmanager/constants"
@@ -31,7 +30,7 @@ func TestHostedModeInfo(t *testing.T) {
 		{"the hosting cluster", newHostedAddon("cluster2", "own"), []string{"Hosted", "cluster1"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			mode, cluster := hostedModeInfo(test.addon, newCluster("cluster2"))
+			mode, cluster := newTestAddon(t, "image").hostedModeInfo(test.addon, newCluster("cluster2"))
 			if diff := cmp.Diff(test.want, []string{mode, cluster}); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -50,7 +49,7 @@ func TestHostedNamespace(t *testing.T) {
 		{"Kubernetes' own", "kube-system", "cannot be used in hosted mode"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			_, err := InstallNamespace(newHostedAddon("cluster2", test.namespace), nil)
+			_, err := WantedPlace(newHostedAddon("cluster2", test.namespace), nil)
 			checkError(t, err, test.err)
 		})
 	}
@@ -59,7 +58,7 @@ func TestHostedNamespace(t *testing.T) {
 // TestWhereHostedObjectsGo asks the framework where each object is applied.
 func TestWhereHostedObjectsGo(t *testing.T) {
 	addon := newHostedAddon("cluster2", "own")
-	objects, err := New("image", fake.NewClientset(), configs{}).Manifests(t.Context(), newCluster("cluster2"), addon)
+	objects, err := newTestAddon(t, "image").Manifests(t.Context(), newCluster("cluster2"), addon)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +73,7 @@ func TestWhereHostedObjectsGo(t *testing.T) {
 	}
 	want := map[string][]string{
 		"":        {"Namespace", "ServiceAccount", "Role", "RoleBinding"},
-		"hosting": {"Namespace", "ServiceAccount", "Role", "RoleBinding", "Deployment", "Job"},
+		"hosting": {"Namespace", "ServiceAccount", "Role", "RoleBinding", "Role", "RoleBinding", "Deployment", "Job"},
 	}
 	if diff := cmp.Diff(want, places); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -84,7 +83,7 @@ func TestWhereHostedObjectsGo(t *testing.T) {
 // TestHostedRightsAreSplit: nothing of the hosting cluster's is given on the
 // managed one, and no ConfigMap on the hosting one.
 func TestHostedRightsAreSplit(t *testing.T) {
-	values, err := NewValues(newHostedAddon("cluster2", "own"), nil, "image")
+	values, err := NewValues(newHostedAddon("cluster2", "own"), Place{"cluster1", "own"}, nil, "image")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +112,7 @@ func TestHostedRightsAreSplit(t *testing.T) {
 }
 
 func TestHostedHook(t *testing.T) {
-	values, err := NewValues(newHostedAddon("cluster2", "own"), nil, "image")
+	values, err := NewValues(newHostedAddon("cluster2", "own"), Place{"cluster1", "own"}, nil, "image")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +140,7 @@ func TestHostedHookIsKeptUntilItIsDone(t *testing.T) {
 			addon.DeletionTimestamp, addon.Finalizers = &now, []string{test.finalizer}
 			addon.Status.Conditions = append(addon.Status.Conditions, metav1.Condition{
 				Type: manifests.ConditionConfigMapsSynced, Status: metav1.ConditionTrue})
-			objects, err := New("image", fake.NewClientset(), configs{}).Manifests(t.Context(), newCluster("cluster2"), addon)
+			objects, err := newTestAddon(t, "image").Manifests(t.Context(), newCluster("cluster2"), addon)
 			if err != nil {
 				t.Fatal(err)
 			}

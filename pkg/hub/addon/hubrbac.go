@@ -1,66 +1,62 @@
 package addon
 
 import (
+	"maps"
+
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	addonv1beta1 "open-cluster-management.io/api/addon/v1beta1"
 
 	"open-cluster-management.io/helloworld-addon/manifests"
 )
 
-// HubRole is what the agent of one cluster may do on the hub: read the
-// ConfigMaps in its cluster's namespace, read its own add-on and report on it,
-// and write events about what needs a person. It goes with the add-on.
+// HubRoleBinding gives the rights of the ClusterRole manifests.HubRole, which is
+// deployed with the controller, to the agent of this one cluster in the
+// cluster's namespace. It goes with the add-on.
 //
-// The hub controller must hold each of these rights itself, or the API server
-// lets it write no such Role: deploy/base/rbac.yaml lists them too.
-func HubRole(addon *addonv1beta1.ManagedClusterAddOn) *rbacv1.Role {
-	return &rbacv1.Role{
-		ObjectMeta: hubObjectMeta(addon),
-		Rules: []rbacv1.PolicyRule{
-			{
-				APIGroups: []string{""},
-				Resources: []string{"configmaps"},
-				Verbs:     []string{"get", "list", "watch"},
-			},
-			{
-				APIGroups:     []string{addonv1beta1.GroupName},
-				Resources:     []string{"managedclusteraddons"},
-				ResourceNames: []string{manifests.AddonName},
-				Verbs:         []string{"get", "list", "watch"},
-			},
-			{
-				APIGroups:     []string{addonv1beta1.GroupName},
-				Resources:     []string{"managedclusteraddons/status"},
-				ResourceNames: []string{manifests.AddonName},
-				Verbs:         []string{"patch"},
-			},
-			{
-				APIGroups: []string{""},
-				Resources: []string{"events"},
-				Verbs:     []string{"create", "patch"},
-			},
-		},
-	}
-}
-
-// HubRoleBinding gives the HubRole to the agent of this one cluster, by its user
-// name. The groups in the agent's certificate are no subject of it: one of them
-// is shared by the agents of all clusters.
+// The subjects are the user of the agent's certificate and the ServiceAccount
+// that the agent has where OCM's registration agent uses tokens. Both are the
+// same agent of the same cluster, so that a switch between them leaves no gap.
+// They are computed here, because the managed cluster may write the subject in
+// status.registrations. The groups in the certificate are no subject: one of
+// them is shared by the agents of all clusters.
 func HubRoleBinding(addon *addonv1beta1.ManagedClusterAddOn) *rbacv1.RoleBinding {
 	return &rbacv1.RoleBinding{
 		ObjectMeta: hubObjectMeta(addon),
 		RoleRef: rbacv1.RoleRef{
 			APIGroup: rbacv1.GroupName,
-			Kind:     "Role",
+			Kind:     "ClusterRole",
 			Name:     manifests.HubRole,
 		},
-		Subjects: []rbacv1.Subject{{
-			APIGroup: rbacv1.GroupName,
-			Kind:     rbacv1.UserKind,
-			Name:     AgentUser(addon.Namespace),
-		}},
+		Subjects: []rbacv1.Subject{
+			{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: AgentUser(addon.Namespace)},
+			{Kind: rbacv1.ServiceAccountKind, Namespace: addon.Namespace, Name: manifests.HubServiceAccount},
+		},
 	}
+}
+
+// boundAs reports whether the binding has what wanted asks for. Labels,
+// annotations and owners that others add do not matter.
+func boundAs(binding, wanted *rbacv1.RoleBinding) bool {
+	labels := maps.Clone(binding.Labels)
+	maps.DeleteFunc(labels, func(key, _ string) bool { _, ours := wanted.Labels[key]; return !ours })
+	for _, owner := range wanted.OwnerReferences {
+		if !hasOwner(binding, owner) {
+			return false
+		}
+	}
+	return maps.Equal(labels, wanted.Labels) && binding.RoleRef == wanted.RoleRef &&
+		equality.Semantic.DeepEqual(binding.Subjects, wanted.Subjects)
+}
+
+func hasOwner(binding *rbacv1.RoleBinding, wanted metav1.OwnerReference) bool {
+	for _, owner := range binding.OwnerReferences {
+		if equality.Semantic.DeepEqual(owner, wanted) {
+			return true
+		}
+	}
+	return false
 }
 
 // hubObjectMeta ties the object to the add-on, so that Kubernetes collects it

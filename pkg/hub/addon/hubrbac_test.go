@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	rbacv1 "k8s.io/api/rbac/v1"
+	addonv1beta1 "open-cluster-management.io/api/addon/v1beta1"
 	"sigs.k8s.io/yaml"
 
 	"open-cluster-management.io/addon-framework/pkg/agent"
@@ -13,16 +14,11 @@ import (
 )
 
 func TestHubRBACGolden(t *testing.T) {
-	addon := newAddon("cluster1", "")
-	role, err := yaml.Marshal(HubRole(addon))
+	binding, err := yaml.Marshal(HubRoleBinding(newAddon("cluster1", "")))
 	if err != nil {
 		t.Fatal(err)
 	}
-	binding, err := yaml.Marshal(HubRoleBinding(addon))
-	if err != nil {
-		t.Fatal(err)
-	}
-	checkGolden(t, "hub-rbac.yaml", string(role)+"---\n"+string(binding))
+	checkGolden(t, "hub-rbac.yaml", string(binding))
 }
 
 // TestHubRoleBindingIsPerCluster guards what the whole isolation of clusters
@@ -36,9 +32,22 @@ func TestHubRoleBindingIsPerCluster(t *testing.T) {
 			}
 		}
 	}
-	want := []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind,
-		Name: "system:open-cluster-management:cluster:cluster1:addon:helloworld:agent:helloworld-agent"}}
+	want := []rbacv1.Subject{
+		{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind,
+			Name: "system:open-cluster-management:cluster:cluster1:addon:helloworld:agent:helloworld-agent"},
+		{Kind: rbacv1.ServiceAccountKind, Namespace: "cluster1", Name: "helloworld-agent"},
+	}
 	if diff := cmp.Diff(want, one.Subjects); diff != "" {
+		t.Errorf("subjects differ (-want +got):\n%s", diff)
+	}
+}
+
+// TestSubjectsAreNotTakenFromStatus: a managed cluster may write the subject in
+// status.registrations.
+func TestSubjectsAreNotTakenFromStatus(t *testing.T) {
+	addon := newAddon("cluster1", "")
+	addon.Status.Registrations = []addonv1beta1.RegistrationConfig{registered("system:serviceaccount:cluster2:helloworld-agent")}
+	if diff := cmp.Diff(HubRoleBinding(newAddon("cluster1", "")).Subjects, HubRoleBinding(addon).Subjects); diff != "" {
 		t.Errorf("subjects differ (-want +got):\n%s", diff)
 	}
 }

@@ -6,9 +6,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/fake"
+	rbaclisters "k8s.io/client-go/listers/rbac/v1"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/utils/clock"
 	addonv1beta1 "open-cluster-management.io/api/addon/v1beta1"
@@ -18,96 +21,121 @@ import (
 
 func TestApplyHubRBAC(t *testing.T) {
 	addon := newAddon("cluster1", "")
+	apply := []string{"get rolebindings", "update rolebindings", "create events"}
 	tests := []struct {
-		name   string
-		before func(*rbacv1.Role, *rbacv1.RoleBinding)
-		absent bool
-		writes []string
+		name     string
+		reason   string
+		before   func(*rbacv1.RoleBinding)
+		absent   bool
+		requests []string
 	}{
-		{
-			name: "created where there is nothing, and told", absent: true,
-			writes: []string{"create roles", "create events", "create rolebindings", "create events"},
-		},
-		{name: "nothing written where all is well", before: func(*rbacv1.Role, *rbacv1.RoleBinding) {}},
-		{
-			name: "changed rights come back",
-			before: func(role *rbacv1.Role, binding *rbacv1.RoleBinding) {
-				role.Rules = role.Rules[1:]
-				binding.Subjects = nil
-			},
-			writes: []string{"update roles", "create events", "update rolebindings", "create events"},
-		},
-		{
-			name: "the owner is the add-on of today, not the one deleted yesterday",
-			before: func(role *rbacv1.Role, binding *rbacv1.RoleBinding) {
-				role.OwnerReferences[0].UID = "yesterday"
-				binding.OwnerReferences[0].UID = "yesterday"
-			},
-			writes: []string{"update roles", "create events", "update rolebindings", "create events"},
-		},
-		{
-			name: "labels of others stay, and are no reason to write",
-			before: func(role *rbacv1.Role, binding *rbacv1.RoleBinding) {
-				role.Labels["theirs"] = "1"
+		{name: "there is none", absent: true, reason: "it is created, with an event",
+			requests: []string{"get rolebindings", "create rolebindings", "create events"}},
+		{name: "all is well", before: func(*rbacv1.RoleBinding) {}, reason: "an idle pass makes no request"},
+		{name: "other subjects", before: func(binding *rbacv1.RoleBinding) { binding.Subjects = nil },
+			requests: apply, reason: "changed rights come back"},
+		{name: "the certificate's user alone", before: func(binding *rbacv1.RoleBinding) { binding.Subjects = binding.Subjects[:1] },
+			requests: apply, reason: "a version that did not know tokens"},
+		{name: "an owner of yesterday", before: func(binding *rbacv1.RoleBinding) { binding.OwnerReferences[0].UID = "yesterday" },
+			requests: apply, reason: "Kubernetes would collect it"},
+		{name: "no label", before: func(binding *rbacv1.RoleBinding) { binding.Labels = nil }, requests: apply,
+			reason: "labels are how people find it"},
+		{name: "labels, annotations and owners of others", reason: "they are no reason to write",
+			before: func(binding *rbacv1.RoleBinding) {
+				binding.Labels["theirs"] = "1"
 				binding.Annotations = map[string]string{"theirs": "1"}
-			},
-		},
+				binding.OwnerReferences = append(binding.OwnerReferences, metav1.OwnerReference{Kind: "Theirs", Name: "theirs"})
+			}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			role, binding := HubRole(addon), HubRoleBinding(addon)
-			var objects []runtime.Object
+			client, cached := fake.NewClientset(), bindings()
 			if !test.absent {
-				test.before(role, binding)
-				objects = append(objects, role, binding)
+				binding := HubRoleBinding(addon)
+				test.before(binding)
+				client, cached = fake.NewClientset(binding), bindings(binding)
 			}
-			client := fake.NewClientset(objects...)
-			if diff := cmp.Diff(test.writes, apply(t, client, addon)); diff != "" {
-				t.Errorf("writes differ (-want +got):\n%s", diff)
+			if diff := cmp.Diff(test.requests, requestsOf(t, client, cached, addon)); diff != "" {
+				t.Errorf("%s: requests differ (-want +got):\n%s", test.reason, diff)
 			}
-			checkHubRBAC(t, client, addon)
-			if second := apply(t, client, addon); len(second) > 0 {
-				t.Errorf("a second run writes: %v", second)
+			binding := liveBinding(t, client)
+			if !boundAs(binding, HubRoleBinding(addon)) {
+				t.Errorf("%s: the binding is %v", test.reason, binding)
+			}
+			if test.requests != nil {
+				checkNothingToDo(t, client, addon)
 			}
 		})
 	}
 }
 
-func TestApplyHubRBACKeepsForeignLabels(t *testing.T) {
+// TestUpgradeFromRoles: former versions bound to a Role in the cluster's
+// namespace, and a roleRef cannot be changed.
+func TestUpgradeFromRoles(t *testing.T) {
 	addon := newAddon("cluster1", "")
-	role := HubRole(addon)
-	role.Labels = map[string]string{"theirs": "1"}
-	client := fake.NewClientset(role)
-	apply(t, client, addon)
-	got, err := client.RbacV1().Roles("cluster1").Get(t.Context(), manifests.HubRole, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
+	client, former := formerHub(addon)
+	want := []string{"create rolebindings", "delete roles", "delete rolebindings",
+		"get rolebindings", "create rolebindings", "create events"}
+	if diff := cmp.Diff(want, requestsOf(t, client, bindings(former), addon)); diff != "" {
+		t.Errorf("requests differ (-want +got):\n%s", diff)
 	}
-	want := map[string]string{"theirs": "1"}
-	for key, value := range HubRole(addon).Labels {
-		want[key] = value
+	if binding := liveBinding(t, client); !boundAs(binding, HubRoleBinding(addon)) {
+		t.Errorf("the binding is %v", binding)
 	}
-	if diff := cmp.Diff(want, got.Labels); diff != "" {
-		t.Errorf("labels differ (-want +got):\n%s", diff)
+	roles, err := client.RbacV1().Roles("cluster1").List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(roles.Items) > 0 {
+		t.Errorf("there are still the roles %v (%v)", roles, err)
+	}
+	checkNothingToDo(t, client, addon)
+}
+
+// TestUpgradeOnAStaleCache: the next pass may still see the former binding. The
+// API server answers a delete with another UID by Conflict.
+func TestUpgradeOnAStaleCache(t *testing.T) {
+	addon := newAddon("cluster1", "")
+	_, former := formerHub(addon)
+	client := fake.NewClientset(HubRoleBinding(addon))
+	client.PrependReactor("delete", "rolebindings", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		options := action.(clienttesting.DeleteActionImpl).DeleteOptions
+		if options.Preconditions == nil || *options.Preconditions.UID != former.UID {
+			t.Errorf("a delete without the former binding's UID: %v", options)
+		}
+		return true, nil, apierrors.NewConflict(schema.GroupResource{Resource: "rolebindings"}, manifests.HubRole, errors.New("uid"))
+	})
+	requestsOf(t, client, bindings(former), addon)
+	if binding := liveBinding(t, client); !boundAs(binding, HubRoleBinding(addon)) {
+		t.Errorf("the binding is %v", binding)
+	}
+}
+
+// TestUpgradeWithoutTheRightToBind: the controller's image was changed, its RBAC
+// was not.
+func TestUpgradeWithoutTheRightToBind(t *testing.T) {
+	addon := newAddon("cluster1", "")
+	client, former := formerHub(addon)
+	client.PrependReactor("create", "rolebindings", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "rolebindings"}, manifests.HubRole, errors.New("bind"))
+	})
+	err := applyHubRBAC(t.Context(), client, bindings(former), clock.RealClock{}, addon)
+	checkError(t, err, "apply the controller's RBAC of this version")
+	if binding := liveBinding(t, client); binding.RoleRef.Kind != "Role" {
+		t.Errorf("the former binding is gone: %v", binding)
+	}
+	if _, err := client.RbacV1().Roles("cluster1").Get(t.Context(), manifests.HubRole, metav1.GetOptions{}); err != nil {
+		t.Errorf("the agent has lost its rights: %v", err)
 	}
 }
 
 func TestApplyHubRBACErrors(t *testing.T) {
-	tests := []struct{ verb, resource, err string }{
-		{"get", "roles", "apply role cluster1/" + manifests.HubRole},
-		{"create", "roles", "apply role cluster1/" + manifests.HubRole},
-		{"get", "rolebindings", "apply role binding cluster1/" + manifests.HubRole},
-		{"create", "rolebindings", "apply role binding cluster1/" + manifests.HubRole},
-	}
-	for _, test := range tests {
-		t.Run(test.verb+" "+test.resource, func(t *testing.T) {
+	for _, verb := range []string{"get", "create"} {
+		t.Run(verb, func(t *testing.T) {
 			client := fake.NewClientset()
 			broken := errors.New("broken")
-			client.PrependReactor(test.verb, test.resource, func(clienttesting.Action) (bool, runtime.Object, error) {
+			client.PrependReactor(verb, "rolebindings", func(clienttesting.Action) (bool, runtime.Object, error) {
 				return true, nil, broken
 			})
-			err := applyHubRBAC(t.Context(), client, clock.RealClock{}, newAddon("cluster1", ""))
-			checkError(t, err, test.err)
+			err := applyHubRBAC(t.Context(), client, bindings(), clock.RealClock{}, newAddon("cluster1", ""))
+			checkError(t, err, "apply role binding cluster1/"+manifests.HubRole)
 			if !errors.Is(err, broken) {
 				t.Errorf("the cause is lost: %v", err)
 			}
@@ -115,44 +143,42 @@ func TestApplyHubRBACErrors(t *testing.T) {
 	}
 }
 
-// apply runs applyHubRBAC and returns what it wrote.
-func apply(t *testing.T, client *fake.Clientset, addon *addonv1beta1.ManagedClusterAddOn) []string {
-	t.Helper()
-	client.ClearActions()
-	if err := applyHubRBAC(t.Context(), client, clock.RealClock{}, addon); err != nil {
-		t.Fatal(err)
-	}
-	var writes []string
-	for _, action := range client.Actions() {
-		if action.GetVerb() != "get" {
-			writes = append(writes, action.GetVerb()+" "+action.GetResource().Resource)
-		}
-	}
-	return writes
+// formerHub has what former versions made in the cluster's namespace.
+func formerHub(addon *addonv1beta1.ManagedClusterAddOn) (*fake.Clientset, *rbacv1.RoleBinding) {
+	former := HubRoleBinding(addon)
+	former.UID = "former"
+	former.RoleRef.Kind = "Role"
+	former.Subjects = former.Subjects[:1]
+	return fake.NewClientset(former, &rbacv1.Role{ObjectMeta: hubObjectMeta(addon)}), former
 }
 
-func checkHubRBAC(t *testing.T, client *fake.Clientset, addon *addonv1beta1.ManagedClusterAddOn) {
+// requestsOf runs applyHubRBAC and returns the requests that it made.
+func requestsOf(t *testing.T, client *fake.Clientset, cached rbaclisters.RoleBindingLister, addon *addonv1beta1.ManagedClusterAddOn) []string {
 	t.Helper()
-	role, err := client.RbacV1().Roles(addon.Namespace).Get(t.Context(), manifests.HubRole, metav1.GetOptions{})
+	client.ClearActions()
+	if err := applyHubRBAC(t.Context(), client, cached, clock.RealClock{}, addon); err != nil {
+		t.Fatal(err)
+	}
+	var requests []string
+	for _, action := range client.Actions() {
+		requests = append(requests, action.GetVerb()+" "+action.GetResource().Resource)
+	}
+	return requests
+}
+
+// checkNothingToDo runs it again, on a cache that has what the hub has.
+func checkNothingToDo(t *testing.T, client *fake.Clientset, addon *addonv1beta1.ManagedClusterAddOn) {
+	t.Helper()
+	if second := requestsOf(t, client, bindings(liveBinding(t, client)), addon); len(second) > 0 {
+		t.Errorf("a second run makes requests: %v", second)
+	}
+}
+
+func liveBinding(t *testing.T, client *fake.Clientset) *rbacv1.RoleBinding {
+	t.Helper()
+	binding, err := client.RbacV1().RoleBindings("cluster1").Get(t.Context(), manifests.HubRole, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	binding, err := client.RbacV1().RoleBindings(addon.Namespace).Get(t.Context(), manifests.HubRole, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	type rights struct {
-		Rules    []rbacv1.PolicyRule
-		RoleRef  rbacv1.RoleRef
-		Subjects []rbacv1.Subject
-		Owners   [2][]metav1.OwnerReference
-	}
-	wantRole, wantBinding := HubRole(addon), HubRoleBinding(addon)
-	want := rights{wantRole.Rules, wantBinding.RoleRef, wantBinding.Subjects,
-		[2][]metav1.OwnerReference{wantRole.OwnerReferences, wantBinding.OwnerReferences}}
-	got := rights{role.Rules, binding.RoleRef, binding.Subjects,
-		[2][]metav1.OwnerReference{role.OwnerReferences, binding.OwnerReferences}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("rights differ (-want +got):\n%s", diff)
-	}
+	return binding
 }

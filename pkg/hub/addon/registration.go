@@ -2,7 +2,6 @@ package addon
 
 import (
 	"context"
-	"fmt"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	"k8s.io/klog/v2"
@@ -50,14 +49,15 @@ func approve(
 	return true
 }
 
-// configurePermissions applies the agent's rights on the hub. An install
-// namespace that cannot be is refused here too, because the framework shows an
-// error of this step, and not of the later ones, in the add-on's condition
+// configurePermissions applies the agent's rights on the hub. A place for the
+// agent that is refused is an error here too, because the framework shows an error
+// of this step, and not of the later ones, in the add-on's condition
 // RegistrationApplied.
 func (a *AgentAddon) configurePermissions(ctx context.Context, _ *clusterv1.ManagedCluster,
 	addon *addonv1beta1.ManagedClusterAddOn) error {
-	if _, err := a.installNamespace(ctx, addon); err != nil {
-		return fmt.Errorf("choose the install namespace: %w", err)
+	if err := applyHubRBAC(ctx, a.hub, a.cache.RoleBindings, clock.RealClock{}, addon); err != nil {
+		return err
 	}
-	return applyHubRBAC(ctx, a.hub, clock.RealClock{}, addon)
+	_, err := a.installNamespace(ctx, addon)
+	return err
 }

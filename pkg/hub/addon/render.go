@@ -19,7 +19,8 @@ import (
 func Render(values Values) ([]runtime.Object, error) {
 	set := objectSet{
 		namespace: &corev1.Namespace{}, serviceAccount: &corev1.ServiceAccount{}, role: &rbacv1.Role{},
-		roleBinding: &rbacv1.RoleBinding{}, deployment: &appsv1.Deployment{},
+		roleBinding: &rbacv1.RoleBinding{}, eventRole: &rbacv1.Role{}, eventRoleBinding: &rbacv1.RoleBinding{},
+		deployment: &appsv1.Deployment{},
 	}
 	for _, document := range []struct {
 		content []byte
@@ -29,6 +30,8 @@ func Render(values Values) ([]runtime.Object, error) {
 		{manifests.AgentServiceAccountYAML, set.serviceAccount},
 		{manifests.AgentRoleYAML, set.role},
 		{manifests.AgentRoleBindingYAML, set.roleBinding},
+		{manifests.AgentEventRoleYAML, set.eventRole},
+		{manifests.AgentEventRoleBindingYAML, set.eventRoleBinding},
 		{manifests.AgentDeploymentYAML, set.deployment},
 	} {
 		if err := yaml.UnmarshalStrict(document.content, document.into); err != nil {
@@ -47,18 +50,23 @@ func Render(values Values) ([]runtime.Object, error) {
 // objectSet are the objects that run the agent; nil are those that are not
 // shipped.
 type objectSet struct {
-	namespace      *corev1.Namespace
-	serviceAccount *corev1.ServiceAccount
-	role           *rbacv1.Role
-	roleBinding    *rbacv1.RoleBinding
-	deployment     *appsv1.Deployment
+	namespace        *corev1.Namespace
+	serviceAccount   *corev1.ServiceAccount
+	role             *rbacv1.Role
+	roleBinding      *rbacv1.RoleBinding
+	eventRole        *rbacv1.Role
+	eventRoleBinding *rbacv1.RoleBinding
+	deployment       *appsv1.Deployment
 }
 
 // setNamespace puts the objects into the install namespace.
 func (s *objectSet) setNamespace(name string) {
 	s.serviceAccount.Namespace, s.role.Namespace, s.roleBinding.Namespace = name, name, name
-	for i := range s.roleBinding.Subjects {
-		s.roleBinding.Subjects[i].Namespace = name
+	s.eventRole.Namespace, s.eventRoleBinding.Namespace = name, name
+	for _, binding := range []*rbacv1.RoleBinding{s.roleBinding, s.eventRoleBinding} {
+		for i := range binding.Subjects {
+			binding.Subjects[i].Namespace = name
+		}
 	}
 	if s.namespace.Name = name; !shipsNamespace(name) {
 		s.namespace = nil
@@ -73,6 +81,9 @@ func (s *objectSet) objects() []runtime.Object {
 		objects = append(objects, s.namespace)
 	}
 	objects = append(objects, s.serviceAccount, s.role, s.roleBinding)
+	if s.eventRole != nil {
+		objects = append(objects, s.eventRole, s.eventRoleBinding)
+	}
 	if s.deployment != nil {
 		objects = append(objects, s.deployment)
 	}
@@ -88,6 +99,9 @@ func shipsNamespace(name string) bool {
 // setDeployment fills in what differs between clusters.
 func setDeployment(deployment *appsv1.Deployment, values Values) {
 	deployment.Namespace = values.InstallNamespace
+	// Also where it is empty: the work agent merges annotations and removes none, so
+	// that one that is not written keeps the hash of before.
+	deployment.Annotations = map[string]string{manifests.ConfigHashAnnotation: values.ConfigHash}
 	setPod(&deployment.Spec.Template.Spec, values)
 	deployment.Spec.Template.Spec.Containers[0].Args = agentArgs(values)
 }
@@ -126,6 +140,9 @@ func agentArgs(values Values) []string {
 		argument(manifests.FlagPodUID, "$(POD_UID)"),
 	}
 	args = append(args, hostedArgs(values)...)
+	if values.DeletionHold != "" {
+		args = append(args, argument(manifests.FlagDeletionHold, values.DeletionHold))
+	}
 	if values.LogVerbosity != "" {
 		args = append(args, argument(manifests.FlagVerbosity, values.LogVerbosity))
 	}

@@ -62,13 +62,18 @@ func TestRenderGolden(t *testing.T) {
 					variable(VariableImagePullSecret, "pull"),
 					variable(VariablePriorityClassName, "system-cluster-critical"),
 					variable(VariableLogVerbosity, "4"),
+					variable(VariableDeletionHold, "30m"),
 				}
 			}),
 		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			values, err := NewValues(test.addon, test.config, manifests.DefaultImage)
+			place, err := WantedPlace(test.addon, test.config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			values, err := NewValues(test.addon, place, test.config, manifests.DefaultImage)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -97,7 +102,7 @@ func TestRenderKeepsStructure(t *testing.T) {
 	for _, object := range objects {
 		kinds = append(kinds, object.GetObjectKind().GroupVersionKind().Kind)
 	}
-	if got, want := strings.Join(kinds, " "), "ServiceAccount Role RoleBinding Deployment"; got != want {
+	if got, want := strings.Join(kinds, " "), "ServiceAccount Role RoleBinding Role RoleBinding Deployment"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
@@ -148,13 +153,16 @@ func TestNamesAreTheContract(t *testing.T) {
 	serviceAccount := objects[0].(*corev1.ServiceAccount)
 	role := objects[1].(*rbacv1.Role)
 	binding := objects[2].(*rbacv1.RoleBinding)
-	deployment := objects[3].(*appsv1.Deployment)
+	events := objects[4].(*rbacv1.RoleBinding)
+	deployment := objects[5].(*appsv1.Deployment)
 	pod := deployment.Spec.Template.Spec
 	lease, secret := named(role, "leases"), named(role, "secrets")
 	got := []string{serviceAccount.Name, role.Name, binding.Name, binding.RoleRef.Name, binding.Subjects[0].Name,
-		binding.Subjects[0].Namespace, deployment.Name, pod.ServiceAccountName, pod.Containers[0].Name,
+		binding.Subjects[0].Namespace, objects[3].(*rbacv1.Role).Name, events.Name, events.RoleRef.Name,
+		events.Subjects[0].Name, events.Subjects[0].Namespace, deployment.Name, pod.ServiceAccountName, pod.Containers[0].Name,
 		pod.Containers[0].Command[0], lease, secret, fmt.Sprintf(":%d", pod.Containers[0].Ports[0].ContainerPort)}
 	want := []string{manifests.AgentServiceAccount, manifests.AgentRole, manifests.AgentRole, manifests.AgentRole,
+		manifests.AgentServiceAccount, "default", manifests.AgentEventRole, manifests.AgentEventRole, manifests.AgentEventRole,
 		manifests.AgentServiceAccount, "default", manifests.AgentDeployment, manifests.AgentServiceAccount, manifests.AgentDeployment,
 		manifests.AgentCommand, manifests.AgentLease, manifests.HubKubeconfigSecret, manifests.DefaultHealthBindAddress}
 	if diff := cmp.Diff(want, got); diff != "" {

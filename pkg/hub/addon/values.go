@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -25,12 +26,27 @@ const (
 	// VariableImagePullSecret names a Secret in the install namespace.
 	VariableImagePullSecret = "ImagePullSecret"
 
-	// VariableLogVerbosity is the agent's log level, 0 to 10.
+	// VariableLogVerbosity is the agent's log level, 0 to 10. Levels above
+	// maxLogVerbosity mean that one.
 	VariableLogVerbosity = "LogVerbosity"
+
+	// VariableDeletionHold is how long the agent holds deletions that a list of the
+	// hub's ConfigMaps asks for when they are many, for example 30m; 0 switches that
+	// off.
+	VariableDeletionHold = "DeletionHold"
+
+	// VariableAgentImage is the agent's image instead of the controller's default.
+	// The agents are then upgraded by the config's rollout, not by the controller's.
+	VariableAgentImage = "AgentImage"
 )
 
-// maxLogVerbosity is the highest level that klog's conventions use.
-const maxLogVerbosity = 10
+// knownVariables are the customized variables of this add-on, sorted.
+var knownVariables = []string{VariableAgentImage, VariableDeletionHold, VariableImagePullSecret, VariableLogVerbosity, VariablePriorityClassName}
+
+// maxLogVerbosity is the highest level that is handed to an agent: from 8 on
+// client-go logs the bodies of responses, with the hub's credentials among them.
+// https://github.com/kubernetes/community/blob/master/contributors/devel/sig-instrumentation/logging.md
+const maxLogVerbosity = 7
 
 // Values is what differs between the agents of different clusters.
 type Values struct {
@@ -47,31 +63,38 @@ type Values struct {
 	PriorityClassName string
 	ImagePullSecret   string
 	LogVerbosity      string
+	// DeletionHold is the agent's flag; empty means its default.
+	DeletionHold string
+	// ConfigHash is the hash of the config, by which the hub recognizes the config
+	// with which an agent was rolled out.
+	ConfigHash string
 }
 
-// NewValues works out the values for the agent of the cluster that addon is
-// for, with the image that has been chosen for it and the AddOnDeploymentConfig
-// that applies to it (nil: none). The error names every value that is wrong.
+// NewValues returns the values for the agent of the cluster that addon is for,
+// with the place and the image that have been chosen for it and the
+// AddOnDeploymentConfig that applies to it (nil: none). The error names every value that is wrong.
 //
 // A proxy's CA bundle is not among them: the agent reaches the hub with the
 // kubeconfig that OCM's registration agent writes, and what it trusts is there.
 func NewValues(
 	addon *addonv1beta1.ManagedClusterAddOn,
+	place Place,
 	config *addonv1beta1.AddOnDeploymentConfig,
 	image string,
 ) (Values, error) {
-	namespace, err := InstallNamespace(addon, config)
 	values := Values{
 		ClusterName:      addon.Namespace,
 		AddOnUID:         addon.UID,
-		InstallNamespace: namespace,
-		Hosted:           hosted(addon),
+		InstallNamespace: place.Namespace,
+		Hosted:           place.HostingCluster != "",
 		Image:            image,
 	}
-	if config == nil {
-		return values, err
+	if reference := configReference(addon); reference != nil && reference.DesiredConfig != nil {
+		values.ConfigHash = reference.DesiredConfig.SpecHash
 	}
-	errs := []error{err}
+	if config == nil {
+		return values, nil
+	}
 
 	if placement := config.Spec.NodePlacement; placement != nil {
 		values.NodeSelector = maps.Clone(placement.NodeSelector)
@@ -79,42 +102,11 @@ func NewValues(
 	}
 	values.ProxyEnv = proxyEnv(config.Spec.ProxyConfig)
 	values.Resources = agentResources(config.Spec.ResourceRequirements)
-	errs = append(errs, values.setVariables(config)...)
-	return values, errors.Join(errs...)
+	return values, errors.Join(values.setVariables(config)...)
 }
 
-// InstallNamespace is the namespace on the managed cluster for the agent and
-// its copies. In order: the config's agentInstallNamespace; the namespace in the
-// ManagedClusterAddOn (v1alpha1's spec.installNamespace, which v1beta1 has as an
-// annotation); OCM's default.
-//
-// The API server fills in OCM's default where a config names no namespace, so a
-// config with the default cannot be told from one that is silent. It therefore
-// does not override a ManagedClusterAddOn: who sets a proxy for an agent does
-// not move it elsewhere.
-func InstallNamespace(
-	addon *addonv1beta1.ManagedClusterAddOn,
-	config *addonv1beta1.AddOnDeploymentConfig,
-) (string, error) {
-	namespace := addon.Annotations[addonv1beta1.InstallNamespaceAnnotation]
-	if config != nil {
-		named := config.Spec.AgentInstallNamespace
-		if named != "" && (named != manifests.DefaultInstallNamespace || namespace == "") {
-			namespace = named
-		}
-	}
-	if namespace == "" {
-		namespace = manifests.DefaultInstallNamespace
-	}
-	if err := checkHostedNamespace(addon, namespace); err != nil {
-		return "", err
-	}
-	if problems := validation.IsDNS1123Label(namespace); len(problems) > 0 {
-		return "", fmt.Errorf("install namespace %q of ManagedClusterAddOn %s/%s is no valid name: %s",
-			namespace, addon.Namespace, addon.Name, strings.Join(problems, "; "))
-	}
-	return namespace, nil
-}
+// proxyNames are the variables of proxyEnv.
+var proxyNames = []string{"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"}
 
 // proxyEnv is the environment that Go's HTTP clients take a proxy from. The
 // managed cluster's own API server is never reached through it; the kubelet
@@ -159,24 +151,53 @@ func agentResources(requirements []addonv1beta1.ContainerResourceRequirements) *
 func (v *Values) setVariables(config *addonv1beta1.AddOnDeploymentConfig) []error {
 	var errs []error
 	for _, variable := range config.Spec.CustomizedVariables {
-		var problems []string
-		switch variable.Name {
-		case VariablePriorityClassName:
-			v.PriorityClassName = variable.Value
-			problems = validation.IsDNS1123Subdomain(variable.Value)
-		case VariableImagePullSecret:
-			v.ImagePullSecret = variable.Value
-			problems = validation.IsDNS1123Subdomain(variable.Value)
-		case VariableLogVerbosity:
-			v.LogVerbosity = variable.Value
-			if level, err := strconv.Atoi(variable.Value); err != nil || level < 0 || level > maxLogVerbosity {
-				problems = []string{fmt.Sprintf("must be a number from 0 to %d", maxLogVerbosity)}
-			}
-		}
+		problems := v.setVariable(variable)
 		if len(problems) > 0 {
 			errs = append(errs, fmt.Errorf("customized variable %s of AddOnDeploymentConfig %s/%s has the value %q: %s",
 				variable.Name, config.Namespace, config.Name, variable.Value, strings.Join(problems, "; ")))
 		}
 	}
 	return errs
+}
+
+// setVariable takes over one variable and returns what is wrong with its value.
+// A variable that the add-on does not know is another add-on's.
+func (v *Values) setVariable(variable addonv1beta1.CustomizedVariable) []string {
+	switch variable.Name {
+	case VariablePriorityClassName:
+		v.PriorityClassName = variable.Value
+		return validation.IsDNS1123Subdomain(variable.Value)
+	case VariableImagePullSecret:
+		v.ImagePullSecret = variable.Value
+		return validation.IsDNS1123Subdomain(variable.Value)
+	case VariableLogVerbosity:
+		level, err := strconv.Atoi(variable.Value)
+		v.LogVerbosity = strconv.Itoa(min(level, maxLogVerbosity))
+		if err != nil || level < 0 || level > 10 {
+			return []string{"must be a number from 0 to 10"}
+		}
+	case VariableDeletionHold:
+		v.DeletionHold = variable.Value
+		if hold, err := time.ParseDuration(variable.Value); err != nil || hold < 0 || hold > manifests.MaxDeletionHold {
+			return []string{fmt.Sprintf("must be a duration from 0 to %s, such as 30m", manifests.MaxDeletionHold)}
+		}
+	case VariableAgentImage:
+		if variable.Value == "" || strings.ContainsAny(variable.Value, " \t\r\n") {
+			return []string{"must be an image, such as " + manifests.DefaultImage}
+		}
+	}
+	return nil
+}
+
+// variableOf returns the value of a customized variable, or nothing.
+func variableOf(config *addonv1beta1.AddOnDeploymentConfig, name string) string {
+	if config == nil {
+		return ""
+	}
+	for _, variable := range config.Spec.CustomizedVariables {
+		if variable.Name == name {
+			return variable.Value
+		}
+	}
+	return ""
 }

@@ -10,7 +10,7 @@ import (
 	addonv1beta1 "open-cluster-management.io/api/addon/v1beta1"
 )
 
-func TestInstallNamespace(t *testing.T) {
+func TestWantedNamespace(t *testing.T) {
 	named := func(namespace string) *addonv1beta1.AddOnDeploymentConfig {
 		return newConfig(func(spec *addonv1beta1.AddOnDeploymentConfigSpec) { spec.AgentInstallNamespace = namespace })
 	}
@@ -29,14 +29,20 @@ func TestInstallNamespace(t *testing.T) {
 		{name: "a config with an empty name, which template add-ons use, does not", addon: "own", config: named(""), want: "own"},
 		{name: "a config's default counts when the add-on names none", config: named(ocmDefault), want: ocmDefault},
 		{name: "an annotation is not validated by the API", addon: "Not_A_Name", err: `install namespace "Not_A_Name" of ManagedClusterAddOn cluster1/helloworld`},
+		{name: "whoever writes ConfigMaps on the hub must not plant one in the cluster's system", addon: "kube-system",
+			err: `install namespace "kube-system" of ManagedClusterAddOn cluster1/helloworld (from spec.installNamespace`},
+		{name: "nor in OpenShift's, by a config either", config: named("openshift-config"),
+			err: "from spec.agentInstallNamespace of AddOnDeploymentConfig configs/config"},
+		{name: "nor in OCM's own", addon: "open-cluster-management-agent", err: "belongs to the cluster's system"},
+		{name: "a name that only begins alike is no system namespace", addon: "kubernetes-tools", want: "kubernetes-tools"},
 		{name: "nor is its length", addon: strings.Repeat("a", 64), err: "must be no more than 63"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := InstallNamespace(newAddon("cluster1", test.addon), test.config)
+			got, err := WantedPlace(newAddon("cluster1", test.addon), test.config)
 			checkError(t, err, test.err)
-			if got != test.want {
-				t.Errorf("got %q, want %q", got, test.want)
+			if want := (Place{Namespace: test.want}); got != want {
+				t.Errorf("got %v, want %v", got, want)
 			}
 		})
 	}
@@ -48,20 +54,37 @@ func TestNewValuesReportsEveryProblem(t *testing.T) {
 			variable(VariableLogVerbosity, "eleven"),
 			variable(VariableImagePullSecret, "a b"),
 			variable(VariablePriorityClassName, "UPPER"),
+			variable(VariableDeletionHold, "-1m"),
+			variable(VariableAgentImage, "not an image"),
 			variable("SomebodyElses", "??"),
 		}
 	})
-	_, err := NewValues(newAddon("cluster1", "Bad"), config, "image")
+	_, err := NewValues(newAddon("cluster1", ""), Place{Namespace: "own"}, config, "image")
 	for _, want := range []string{
-		`install namespace "Bad"`,
 		`customized variable LogVerbosity of AddOnDeploymentConfig configs/config has the value "eleven": must be a number from 0 to 10`,
 		`customized variable ImagePullSecret`,
 		`customized variable PriorityClassName`,
+		`customized variable DeletionHold of AddOnDeploymentConfig configs/config has the value "-1m": must be a duration from 0 to 168h0m0s`,
+		`customized variable AgentImage of AddOnDeploymentConfig configs/config has the value "not an image": must be an image`,
 	} {
 		checkError(t, err, want)
 	}
 	if err != nil && strings.Contains(err.Error(), "SomebodyElses") {
 		t.Errorf("an unknown variable is reported: %v", err)
+	}
+}
+
+// TestLogVerbosityIsCapped: from level 8 on client-go logs what the API server
+// answers, the Secret with the agent's key included.
+func TestLogVerbosityIsCapped(t *testing.T) {
+	for value, want := range map[string]string{"0": "0", "7": "7", "8": "7", "10": "7"} {
+		config := newConfig(func(spec *addonv1beta1.AddOnDeploymentConfigSpec) {
+			spec.CustomizedVariables = []addonv1beta1.CustomizedVariable{variable(VariableLogVerbosity, value)}
+		})
+		values, err := NewValues(newAddon("cluster1", ""), Place{Namespace: "own"}, config, "image")
+		if err != nil || values.LogVerbosity != want {
+			t.Errorf("LogVerbosity %s became %q, error %v, want %s", value, values.LogVerbosity, err, want)
+		}
 	}
 }
 

@@ -10,12 +10,16 @@ import (
 	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	kubeinformers "k8s.io/client-go/informers"
 	certificateinformers "k8s.io/client-go/informers/certificates/v1"
+	rbacinformers "k8s.io/client-go/informers/rbac/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
@@ -33,8 +37,10 @@ import (
 	workv1 "open-cluster-management.io/api/work/v1"
 
 	"open-cluster-management.io/addon-framework/pkg/index"
+	"open-cluster-management.io/addon-framework/pkg/utils"
 
 	"open-cluster-management.io/helloworld-addon/manifests"
+	"open-cluster-management.io/helloworld-addon/pkg/hub/addon"
 )
 
 const (
@@ -70,8 +76,10 @@ func newClients(config *rest.Config) (*clients, error) {
 	return &c, nil
 }
 
-// informers are what addon-framework's controllers watch. They are those of
-// addonmanager.New(config).Start, which cannot be told to wrap them.
+// informers are what addon-framework's controllers and the add-on watch. They are
+// those of addonmanager.New(config).Start, which cannot be told to wrap them, and
+// which watches every add-on of every cluster: with 20 add-ons, 20 times as many
+// objects.
 type informers struct {
 	kube    kubeinformers.SharedInformerFactory
 	addon   addoninformers.SharedInformerFactory
@@ -85,40 +93,71 @@ type informers struct {
 // gets the wrapped one. The configs' informers are left as they are, because
 // their handlers know what a tombstone is.
 func newInformers(c *clients, wrap func(cache.SharedIndexInformer) cache.SharedIndexInformer) *informers {
-	ofAddon := func(options *metav1.ListOptions) {
-		options.LabelSelector = labels.Set{addonv1beta1.AddonLabelKey: manifests.AddonName}.String()
-	}
 	i := &informers{
-		kube:    kubeinformers.NewSharedInformerFactoryWithOptions(c.kube, resyncPeriod, kubeinformers.WithTweakListOptions(ofAddon)),
-		addon:   addoninformers.NewSharedInformerFactory(c.addon, resyncPeriod),
-		cluster: clusterinformers.NewSharedInformerFactory(c.cluster, resyncPeriod),
-		work:    workinformers.NewSharedInformerFactoryWithOptions(c.work, resyncPeriod, workinformers.WithTweakListOptions(ofAddon)),
+		kube:    kubeinformers.NewSharedInformerFactoryWithOptions(c.kube, resyncPeriod, kubeinformers.WithTransform(slim)),
+		addon:   addoninformers.NewSharedInformerFactoryWithOptions(c.addon, resyncPeriod, addoninformers.WithTransform(slim)),
+		cluster: clusterinformers.NewSharedInformerFactoryWithOptions(c.cluster, resyncPeriod, clusterinformers.WithTransform(slim)),
+		work:    workinformers.NewSharedInformerFactoryWithOptions(c.work, resyncPeriod, workinformers.WithTransform(slim)),
 		dynamic: dynamicinformer.NewDynamicSharedInformerFactory(c.dynamic, resyncPeriod),
 	}
-	i.wrapEach(wrap, ofAddon)
+	i.watchKube(wrap)
+	i.watchClusters(wrap)
+	i.watchAddOns(wrap)
+	i.watchWorks(wrap)
+	// An informer that has not been started takes its transform.
+	utilruntime.HandleError(i.dynamic.ForResource(utils.AddOnDeploymentConfigGVR).Informer().SetTransform(slim))
 	return i
 }
 
-// wrapEach makes the informers that are wrapped, with the framework's indexes.
-func (i *informers) wrapEach(wrap func(cache.SharedIndexInformer) cache.SharedIndexInformer, ofAddon func(*metav1.ListOptions)) {
+// ofAddon selects the objects with OCM's label for those of this add-on.
+func ofAddon(options *metav1.ListOptions) {
+	options.LabelSelector = labels.Set{addonv1beta1.AddonLabelKey: manifests.AddonName}.String()
+}
+
+// named selects the objects of one name in all namespaces. That is also how the
+// controller's rights by resourceNames allow to list and watch them.
+func named(name string) func(*metav1.ListOptions) {
+	return func(options *metav1.ListOptions) {
+		options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
+	}
+}
+
+func (i *informers) watchKube(wrap func(cache.SharedIndexInformer) cache.SharedIndexInformer) {
 	i.kube.InformerFor(&certificatesv1.CertificateSigningRequest{}, func(c kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
-		return copied{wrap(certificateinformers.NewFilteredCertificateSigningRequestInformer(c, resync, cache.Indexers{}, ofAddon))}
+		return copied{wrap(certificateinformers.NewFilteredCertificateSigningRequestInformer(c, resync,
+			cache.Indexers{requestsByCluster: requestCluster}, ofAddon))}
 	})
+	i.kube.InformerFor(&rbacv1.RoleBinding{}, func(c kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
+		return rbacinformers.NewFilteredRoleBindingInformer(c, metav1.NamespaceAll, resync, cache.Indexers{
+			cache.NamespaceIndex: cache.MetaNamespaceIndexFunc,
+		}, named(manifests.HubRole))
+	})
+}
+
+func (i *informers) watchClusters(wrap func(cache.SharedIndexInformer) cache.SharedIndexInformer) {
 	i.cluster.InformerFor(&clusterv1.ManagedCluster{}, func(c clusterclient.Interface, resync time.Duration) cache.SharedIndexInformer {
 		return wrap(clusterinformersv1.NewManagedClusterInformer(c, resync, cache.Indexers{}))
 	})
+}
+
+// watchAddOns makes the informers of this add-on's objects, with the framework's
+// indexes.
+func (i *informers) watchAddOns(wrap func(cache.SharedIndexInformer) cache.SharedIndexInformer) {
 	i.addon.InformerFor(&addonv1beta1.ManagedClusterAddOn{}, func(c addonclient.Interface, resync time.Duration) cache.SharedIndexInformer {
-		return wrap(addoninformersv1beta1.NewManagedClusterAddOnInformer(c, metav1.NamespaceAll, resync, cache.Indexers{
+		return wrap(addoninformersv1beta1.NewFilteredManagedClusterAddOnInformer(c, metav1.NamespaceAll, resync, cache.Indexers{
 			cache.NamespaceIndex:                 cache.MetaNamespaceIndexFunc,
 			index.ManagedClusterAddonByNamespace: index.IndexManagedClusterAddonByNamespace,
 			index.AddonByConfig:                  index.IndexAddonByConfig,
-		}))
+		}, named(manifests.AddonName)))
 	})
 	i.addon.InformerFor(&addonv1beta1.ClusterManagementAddOn{}, func(c addonclient.Interface, resync time.Duration) cache.SharedIndexInformer {
-		return wrap(addoninformersv1beta1.NewClusterManagementAddOnInformer(c, resync, cache.Indexers{
+		return wrap(addoninformersv1beta1.NewFilteredClusterManagementAddOnInformer(c, resync, cache.Indexers{
 			index.ClusterManagementAddonByConfig: index.IndexClusterManagementAddonByConfig,
-		}))
+		}, named(manifests.AddonName)))
 	})
+}
+
+func (i *informers) watchWorks(wrap func(cache.SharedIndexInformer) cache.SharedIndexInformer) {
 	i.work.InformerFor(&workv1.ManifestWork{}, func(c workclient.Interface, resync time.Duration) cache.SharedIndexInformer {
 		return wrap(workinformersv1.NewFilteredManifestWorkInformer(c, metav1.NamespaceAll, resync, cache.Indexers{
 			cache.NamespaceIndex:                cache.MetaNamespaceIndexFunc,
@@ -127,6 +166,16 @@ func (i *informers) wrapEach(wrap func(cache.SharedIndexInformer) cache.SharedIn
 			index.ManifestWorkHookByHostedAddon: index.IndexManifestWorkHookByHostedAddon,
 		}, ofAddon))
 	})
+}
+
+// cache returns what the add-on reads of the hub.
+func (i *informers) cache() *addon.Cache {
+	return &addon.Cache{
+		ManagementAddOns: i.addon.Addon().V1beta1().ClusterManagementAddOns().Lister(),
+		Works:            i.work.Work().V1().ManifestWorks().Informer().GetIndexer(),
+		Configs:          i.dynamic.ForResource(utils.AddOnDeploymentConfigGVR).Lister(),
+		RoleBindings:     i.kube.Rbac().V1().RoleBindings().Lister(),
+	}
 }
 
 // start starts the informers, which end with ctx.

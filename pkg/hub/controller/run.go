@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"k8s.io/apiserver/pkg/server/healthz"
@@ -10,12 +11,14 @@ import (
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/component-base/version"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 
 	"open-cluster-management.io/addon-framework/pkg/addonmanager"
 	"open-cluster-management.io/addon-framework/pkg/utils"
 
 	"open-cluster-management.io/helloworld-addon/manifests"
 	"open-cluster-management.io/helloworld-addon/pkg/hub/addon"
+	"open-cluster-management.io/helloworld-addon/pkg/hub/rollout"
 )
 
 // leaseHealthGrace is how long after its lease has run out a leader that has not
@@ -63,33 +66,45 @@ func Run(ctx context.Context, opts *Options) error {
 }
 
 // runAddon runs addon-framework's controllers with the add-on until ctx ends.
-// The framework offers no way to wait for its controllers, which end with the
-// process; the informers that feed them are waited for.
+// They start when everything has been read once: a cache without the agents'
+// RoleBindings would have them all created anew. The framework offers no way to
+// wait for its controllers, which end with the process; the informers that feed
+// them are waited for.
 func runAddon(ctx context.Context, config *rest.Config, agentImage string) error {
 	clients, err := newClients(config)
 	if err != nil {
 		return err
 	}
+	informers := newInformers(clients, withLastKnown)
 	manager := addonmanager.NewBaseAddonManagerImpl(config)
-	agentAddon := addon.New(agentImage, clients.kube, utils.NewAddOnDeploymentConfigGetter(clients.addon))
+	cache := informers.cache()
+	agentAddon := addon.New(agentImage, clients.kube, cache)
 	if err := manager.AddAgent(agentAddon); err != nil {
 		return fmt.Errorf("add the agent to the add-on manager: %w", err)
 	}
-	informers := newInformers(clients, withLastKnown)
-	works := ownedWorks{clients.work, clients.addon.AddonV1beta1()}
+	works := heldWorks{ownedWorks{clients.work, clients.addon.AddonV1beta1()}, informers.work.Work().V1().ManifestWorks().Lister()}
 
 	ctx, cancel := context.WithCancel(ctx)
 	defer informers.shutdown()
 	defer cancel()
+	informers.start(ctx)
+	if err := informers.awaitSync(ctx, cacheTimeout); err != nil || ctx.Err() != nil {
+		return err
+	}
 	if err := manager.StartWithInformers(ctx, works, informers.work.Work().V1().ManifestWorks(),
 		informers.kube, informers.addon, informers.cluster, informers.dynamic); err != nil {
 		return fmt.Errorf("start the add-on manager: %w", err)
 	}
-	informers.start(ctx)
-	if err := informers.awaitSync(ctx, cacheTimeout); err != nil {
-		return err
-	}
+	var group sync.WaitGroup
+	defer group.Wait()
+	defer cancel()
+	group.Go(func() { newRequestCleaner(clients.kube, informers.kube, clock.RealClock{}).Run(ctx, 1) })
 	klog.FromContext(ctx).Info("Started the controllers", "addon", manifests.AddonName)
-	<-ctx.Done()
-	return nil
+	return rollout.New(rollout.Config{
+		AddOns:      informers.addon.Addon().V1beta1().ManagedClusterAddOns().Informer(),
+		Works:       informers.work.Work().V1().ManifestWorks().Informer(),
+		Configs:     informers.dynamic.ForResource(utils.AddOnDeploymentConfigGVR).Informer(),
+		DeployWorks: cache.DeployWorks, Inspect: agentAddon.Inspect,
+		AddOnClient: clients.addon.AddonV1beta1(), WorkClient: clients.work.WorkV1(), Clock: clock.RealClock{},
+	}).Run(ctx)
 }

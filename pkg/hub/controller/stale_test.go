@@ -18,7 +18,6 @@ import (
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 
 	"open-cluster-management.io/addon-framework/pkg/addonmanager"
-	"open-cluster-management.io/addon-framework/pkg/utils"
 
 	"open-cluster-management.io/helloworld-addon/manifests"
 	"open-cluster-management.io/helloworld-addon/pkg/hub/addon"
@@ -109,10 +108,10 @@ func runOnStaleCache(t *testing.T, works *workfake.Clientset, client workclient.
 		}
 	}
 	manager := addonmanager.NewBaseAddonManagerImpl(&rest.Config{Host: "https://127.0.0.1:1"})
-	if err := manager.AddAgent(addon.New("image", c.kube, utils.NewAddOnDeploymentConfigGetter(c.addon))); err != nil {
+	i := newInformers(c, withLastKnown)
+	if err := manager.AddAgent(addon.New("image", c.kube, i.cache())); err != nil {
 		t.Fatal(err)
 	}
-	i := newInformers(c, withLastKnown)
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(i.shutdown)
 	t.Cleanup(cancel)

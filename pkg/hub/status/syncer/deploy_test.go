@@ -24,7 +24,7 @@ const deployDir = "../../../../deploy/status-sync"
 func TestTemplateIsTheSame(t *testing.T) {
 	template := read(t, "operator.yaml.template")
 	filled := os.Expand(template, func(name string) string {
-		value, found := map[string]string{"COMPONENT": Program, "REGISTRY": "quay.io/open-cluster-management", "IMAGE_TAG": "latest"}[name]
+		value, found := map[string]string{"COMPONENT": Program, "REGISTRY": "quay.io/open-cluster-management", "IMAGE_TAG": "v0.1.0"}[name]
 		if !found {
 			t.Errorf("the template has a variable %s that users do not know", name)
 		}

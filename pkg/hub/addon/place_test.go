@@ -1,0 +1,282 @@
+package addon
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	addonv1beta1 "open-cluster-management.io/api/addon/v1beta1"
+
+	"open-cluster-management.io/helloworld-addon/manifests"
+)
+
+// reported makes the add-on one whose agent has reported, so that it may have
+// copies.
+func reported(addon *addonv1beta1.ManagedClusterAddOn) *addonv1beta1.ManagedClusterAddOn {
+	addon.Status.Conditions = append(addon.Status.Conditions, metav1.Condition{
+		Type: manifests.ConditionConfigMapsSynced, Status: metav1.ConditionTrue, Reason: "Synced"})
+	return addon
+}
+
+func deleting(addon *addonv1beta1.ManagedClusterAddOn, finalizers ...string) *addonv1beta1.ManagedClusterAddOn {
+	now := metav1.Now()
+	addon.DeletionTimestamp, addon.Finalizers = &now, finalizers
+	return addon
+}
+
+func TestSettlePlace(t *testing.T) {
+	here, there := Place{Namespace: "here"}, Place{Namespace: "there"}
+	onOne, onTwo := Place{"cluster1", "here"}, Place{"cluster9", "here"}
+	tests := []struct {
+		name    string
+		addon   *addonv1beta1.ManagedClusterAddOn
+		shipped *Place
+		want    Place
+		err     string
+	}{
+		{name: "nothing shipped: as wanted", addon: newAddon("cluster2", "there"), want: there},
+		{name: "shipped as wanted", addon: reported(newAddon("cluster2", "here")), shipped: &here, want: here},
+		{name: "an agent that never reported has no copies: it moves", addon: newAddon("cluster2", "there"), shipped: &here, want: there},
+		{name: "a move would leave the copies behind", addon: reported(newAddon("cluster2", "there")), shipped: &here, want: here,
+			err: `would move from "here" to "there" (from spec.installNamespace`},
+		{name: "being deleted, its config gone from the status: the hook runs where the copies are",
+			addon: deleting(reported(newAddon("cluster2", "there"))), shipped: &here, want: here},
+		{name: "hosted mode taken back", addon: newAddon("cluster2", "here"), shipped: &onOne, want: onOne,
+			err: "now names no hosting cluster, but the agent runs on hosting cluster cluster1: set it back, or disable"},
+		{name: "another hosting cluster", addon: newHostedAddon("cluster2", "here"), shipped: &onTwo, want: onTwo,
+			err: "now names hosting cluster cluster1, but the agent runs on hosting cluster cluster9"},
+		{name: "hosted mode for an agent on its own cluster", addon: newHostedAddon("cluster2", "here"), shipped: &here, want: here,
+			err: "kubectl delete managedclusteraddon -n cluster2 helloworld"},
+		{name: "hosted mode taken back, and deleted: the hook runs where the agent is",
+			addon: deleting(newAddon("cluster2", "here")), shipped: &onOne, want: onOne},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			var shipped *Shipped
+			if test.shipped != nil {
+				shipped = &Shipped{Place: *test.shipped}
+			}
+			got, err := settlePlace(test.addon, nil, shipped)
+			checkError(t, err, test.err)
+			if got != test.want {
+				t.Errorf("got %v, want %v", got, test.want)
+			}
+		})
+	}
+}
+
+func TestCheckNeighbours(t *testing.T) {
+	place := Place{"cluster1", "agents"}
+	for _, test := range []struct {
+		name       string
+		neighbours []neighbour
+		err        string
+	}{
+		{"nobody", nil, ""},
+		{"its own agent", []neighbour{{"cluster2", "agents"}}, ""},
+		{"another cluster's in another namespace", []neighbour{{"cluster3", "others"}}, ""},
+		{"another cluster's in this namespace", []neighbour{{"cluster3", "agents"}},
+			`install namespace "agents" of ManagedClusterAddOn cluster2/helloworld on cluster cluster1 is that of ManagedClusterAddOn cluster3/helloworld`},
+		{"the hosting cluster's own", []neighbour{{"cluster1", "agents"}}, "that of ManagedClusterAddOn cluster1/helloworld"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			checkError(t, checkNeighbours(newHostedAddon("cluster2", "agents"), place, test.neighbours), test.err)
+		})
+	}
+}
+
+// TestTwoHostedAgentsNeverShareANamespace: on one hosting cluster they would take
+// each other's secret, and one cluster's ConfigMaps would be written into another.
+func TestTwoHostedAgentsNeverShareANamespace(t *testing.T) {
+	first, second := newHostedAddon("cluster2", "agents"), newHostedAddon("cluster3", "agents")
+	work := shipped(t, first, Place{"cluster1", "agents"}, Values{Image: "image"})
+	agentAddon := newTestAddon(t, "image", work)
+	_, err := agentAddon.Manifests(t.Context(), newCluster("cluster3"), second)
+	checkError(t, err, "that of ManagedClusterAddOn cluster2/helloworld")
+	if _, err := agentAddon.Manifests(t.Context(), newCluster("cluster2"), first); err != nil {
+		t.Errorf("the one that was there first is refused: %v", err)
+	}
+}
+
+// TestShippedStays: what OCM's rollout has not reached, and what is being
+// deleted, stays as it is shipped.
+func TestShippedStays(t *testing.T) {
+	config := newConfig(func(spec *addonv1beta1.AddOnDeploymentConfigSpec) { spec.AgentInstallNamespace = "there" })
+	here := Place{Namespace: "here"}
+	unconfigured := func(addon *addonv1beta1.ManagedClusterAddOn) *addonv1beta1.ManagedClusterAddOn {
+		addon.Status.Conditions = addon.Status.Conditions[1:]
+		return addon
+	}
+	tests := []struct {
+		name  string
+		addon *addonv1beta1.ManagedClusterAddOn
+		err   string
+	}{
+		{name: "the edited config is not rolled out to this cluster yet", addon: refer(reported(newAddon("cluster2", "")), "former")},
+		{name: "OCM has the cluster wait for its turn", addon: unconfigured(refer(reported(newAddon("cluster2", "")), "former"))},
+		{name: "a config that nobody on the hub names", addon: elsewhere(refer(reported(newAddon("cluster2", "")), "hash"))},
+		{name: "being deleted, OCM has dropped the config",
+			addon: deleting(reported(newAddon("cluster2", "")), addonv1beta1.AddonPreDeleteHookFinalizer)},
+		{name: "a move while there are copies", addon: refer(reported(newAddon("cluster2", "")), hashOf(t, config)), err: "would move"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			work := shipped(t, test.addon, here, Values{Image: "registry.example.com/old:v1", ImagePullSecret: "pull"})
+			agentAddon := newTestAddon(t, "registry.example.com/new:v2", naming(), config, work)
+			objects, err := agentAddon.Manifests(t.Context(), newCluster("cluster2"), test.addon)
+			checkError(t, err, test.err)
+			if test.err != "" {
+				return
+			}
+			want := ship(t, test.addon, "cluster2", objects)
+			if diff := cmp.Diff(decoded(t, work.Spec.Workload.Manifests[0].Raw), decoded(t, want.Spec.Workload.Manifests[0].Raw)); diff != "" {
+				t.Errorf("the work changes (-before +after):\n%s", diff)
+			}
+			hook := hookOf(t, objects)
+			if hook.Namespace != "here" || hook.Spec.Template.Spec.Containers[0].Image != "registry.example.com/old:v1" {
+				t.Errorf("the hook is %s in %s", hook.Spec.Template.Spec.Containers[0].Image, hook.Namespace)
+			}
+			namespace, err := agentAddon.installNamespace(t.Context(), test.addon)
+			if err != nil || namespace != "here" {
+				t.Errorf("OCM is told the namespace %q, error %v, want here", namespace, err)
+			}
+		})
+	}
+}
+
+// elsewhere makes the status refer to a config that neither the add-on nor the
+// ClusterManagementAddOn names.
+func elsewhere(addon *addonv1beta1.ManagedClusterAddOn) *addonv1beta1.ManagedClusterAddOn {
+	addon.Status.ConfigReferences[0].DesiredConfig.Namespace = "tenant"
+	return addon
+}
+
+func decoded(t *testing.T, raw []byte) map[string]any {
+	t.Helper()
+	object := &unstructured.Unstructured{}
+	if err := object.UnmarshalJSON(raw); err != nil {
+		t.Fatal(err)
+	}
+	return object.Object
+}
+
+// TestHookOfWhatIsShipped: the hook of an add-on whose config has gone is the same
+// Job, by name, as before: another name would end the first one and begin again.
+func TestHookOfWhatIsShipped(t *testing.T) {
+	addon := newAddon("cluster2", "")
+	full := Values{
+		Image: "image:1", NodeSelector: map[string]string{"infra": ""}, Tolerations: []corev1.Toleration{infraToleration},
+		ProxyEnv:          []corev1.EnvVar{{Name: "HTTPS_PROXY", Value: "http://proxy:1"}, {Name: "NO_PROXY", Value: ".svc"}},
+		Resources:         &corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")}},
+		PriorityClassName: "urgent", ImagePullSecret: "pull", LogVerbosity: "4", ConfigHash: "hash",
+	}
+	for name, values := range map[string]Values{"nothing configured": {Image: "image:1"}, "everything configured": full} {
+		for _, place := range []Place{{Namespace: "here"}, {"cluster1", "here"}} {
+			t.Run(name+" "+place.HostingCluster, func(t *testing.T) {
+				work := shipped(t, addon, place, values)
+				found, err := NewShipped(addon, workList{work})
+				if err != nil {
+					t.Fatal(err)
+				}
+				values.ClusterName, values.AddOnUID = addon.Namespace, addon.UID
+				values.InstallNamespace, values.Hosted = place.Namespace, place.HostingCluster != ""
+				want, err := RenderHook(values)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got, err := RenderHook(found.values(addon))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got.Name != want.Name {
+					t.Errorf("the hook is another Job (-configured +shipped):\n%s", cmp.Diff(want, got))
+				}
+			})
+		}
+	}
+}
+
+func TestNewShipped(t *testing.T) {
+	addon := newAddon("cluster2", "here")
+	mine := shipped(t, addon, Place{Namespace: "here"}, Values{Image: "image"})
+	earlier := mine.DeepCopy()
+	earlier.OwnerReferences[0].UID = "earlier"
+	going := mine.DeepCopy()
+	now := metav1.Now()
+	going.DeletionTimestamp = &now
+	bare := mine.DeepCopy()
+	bare.Spec.Workload.Manifests = bare.Spec.Workload.Manifests[:1]
+	onOne := shipped(t, addon, Place{"cluster1", "hosted"}, Values{Image: "image"})
+	onTwo := shipped(t, addon, Place{"cluster9", "hosted"}, Values{Image: "image"})
+	tests := []struct {
+		name  string
+		addon *addonv1beta1.ManagedClusterAddOn
+		works workList
+		want  *Place
+	}{
+		{name: "nothing"},
+		{name: "the agent", works: workList{mine}, want: &Place{Namespace: "here"}},
+		{name: "of an earlier ManagedClusterAddOn", works: workList{earlier}},
+		{name: "being deleted", works: workList{going}},
+		{name: "without an agent: the managed cluster's part of hosted mode", works: workList{bare}},
+		{name: "hosted", works: workList{bare, onOne}, want: &Place{"cluster1", "hosted"}},
+		{name: "left on a former hosting cluster too", addon: newHostedAddon("cluster2", "hosted"), works: workList{onTwo, onOne},
+			want: &Place{"cluster1", "hosted"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if test.addon == nil {
+				test.addon = addon
+			}
+			found, err := NewShipped(test.addon, test.works)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got *Place
+			if found != nil {
+				got = &found.Place
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestLeftoverFinalizers: the framework removes the finalizers of hosted mode in
+// hosted mode alone.
+func TestLeftoverFinalizers(t *testing.T) {
+	const own, left = addonv1beta1.AddonPreDeleteHookFinalizer, addonv1beta1.AddonHostingPreDeleteHookFinalizer
+	here := Place{Namespace: "here"}
+	enabled := newAddon("cluster2", "here")
+	enabled.Finalizers = []string{own, left}
+	bare := newAddon("cluster2", "here")
+	bare.Finalizers = []string{left}
+	for _, test := range []struct {
+		name  string
+		addon *addonv1beta1.ManagedClusterAddOn
+		works workList
+		want  string
+	}{
+		{"nothing is shipped", bare, nil, "Hosted"},
+		{"an agent of default mode runs", enabled, workList{shipped(t, enabled, here, Values{Image: "image"})}, "Default"},
+		{"it is being uninstalled", deleting(newAddon("cluster2", "here"), own, left), workList{shipped(t, enabled, here, Values{Image: "image"})}, "Default"},
+		{"it is uninstalled: only the leftover keeps the add-on", deleting(newAddon("cluster2", "here"), left),
+			workList{shipped(t, enabled, here, Values{Image: "image"})}, "Hosted"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var hub []runtime.Object
+			for _, work := range test.works {
+				hub = append(hub, work)
+			}
+			mode, host := newTestAddon(t, "image", hub...).hostedModeInfo(test.addon, newCluster("cluster2"))
+			if mode != test.want || host != "" {
+				t.Errorf("got %s %q, want %s", mode, host, test.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,167 @@
+package rollout
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	addonv1beta1 "open-cluster-management.io/api/addon/v1beta1"
+
+	"open-cluster-management.io/helloworld-addon/manifests"
+)
+
+// Reasons of the condition Degraded, whose type is OCM's.
+const (
+	// ReasonAgentAvailable, with status False: the agent's Deployment is available.
+	ReasonAgentAvailable = "AgentAvailable"
+	// ReasonAgentNotCreated, with status True: its pod cannot be created, for
+	// example because a PriorityClass or a quota forbids it.
+	ReasonAgentNotCreated = "AgentNotCreated"
+	// ReasonAgentNotAvailable, with status True: its pod is not ready, for example
+	// because the image cannot be pulled.
+	ReasonAgentNotAvailable = "AgentNotAvailable"
+	// ReasonNotReported, with status Unknown: the cluster's work agent has not
+	// reported on it, for example because the cluster is not accepted by the hub.
+	ReasonNotReported = "NotReported"
+)
+
+// ConditionConfigurationValid is the type of the condition about the add-on's
+// configuration.
+const ConditionConfigurationValid = "ConfigurationValid"
+
+// Reasons of the condition ConfigurationValid.
+const (
+	// ReasonAsExpected, with status True: everything in it is used.
+	ReasonAsExpected = "AsExpected"
+	// ReasonPartlyIgnored, with status True: something in it means nothing to this
+	// add-on, which is right where several add-ons share a config.
+	ReasonPartlyIgnored = "PartlyIgnored"
+	// ReasonPending, with status Unknown: OCM's rollout has not reached the cluster.
+	ReasonPending = "Pending"
+	// ReasonRefused, with status False: it is not carried out.
+	ReasonRefused = "Refused"
+)
+
+// ReasonAgentSilent is the reason of the condition ConfigMapsSynced, with status
+// Unknown, while the agent does not renew its lease.
+const ReasonAgentSilent = "AgentSilent"
+
+// startGrace is how long an agent may take to become available before it counts
+// as degraded. On a cluster that has to pull the image it usually takes less.
+const startGrace = 30 * time.Second
+
+// maxMessage bounds a condition's message, in bytes.
+const maxMessage = 1024
+
+// Inspection is what has to be known of an add-on's configuration.
+type Inspection struct {
+	// Configured reports whether there is an AddOnDeploymentConfig.
+	Configured bool
+	// Ignored are the parts of it that mean nothing to this add-on.
+	Ignored []string
+	// Refused is why it is not carried out, nil where it is.
+	Refused error
+	// Pending is why it is not carried out yet; empty where it is.
+	Pending string
+}
+
+// Conditions changes the add-on's conditions to what the inspection and the state
+// of the agent's Deployment ask for. It returns when to look again because of the
+// time alone, or zero.
+func Conditions(addOn *addonv1beta1.ManagedClusterAddOn, inspection Inspection, state State, shipped bool, now time.Time) time.Duration {
+	if addOn.DeletionTimestamp != nil {
+		return 0
+	}
+	conditions := &addOn.Status.Conditions
+	if valid := configurationValid(inspection); valid != nil {
+		meta.SetStatusCondition(conditions, *valid)
+	} else {
+		meta.RemoveStatusCondition(conditions, ConditionConfigurationValid)
+	}
+	if silent := agentSilent(*conditions); silent != nil {
+		meta.SetStatusCondition(conditions, *silent)
+	}
+	if !shipped {
+		return 0
+	}
+	degraded, after := degraded(addOn.Namespace, state, now)
+	if degraded != nil {
+		meta.SetStatusCondition(conditions, *degraded)
+	}
+	return after
+}
+
+// degraded returns the condition Degraded, or nil for the one of before: an agent
+// that starts is given startGrace.
+func degraded(cluster string, state State, now time.Time) (*metav1.Condition, time.Duration) {
+	condition := func(status metav1.ConditionStatus, reason, format string, args ...any) *metav1.Condition {
+		return &metav1.Condition{Type: addonv1beta1.ManagedClusterAddOnConditionDegraded, Status: status, Reason: reason,
+			Message: shorten(fmt.Sprintf(format, args...))}
+	}
+	where := fmt.Sprintf("Deployment %s/%s for cluster %s", state.Namespace, manifests.AgentDeployment, cluster)
+	look := fmt.Sprintf("look at it there: kubectl describe deploy,rs,pod -n %s -l app.kubernetes.io/name=%s", state.Namespace, manifests.AgentDeployment)
+	switch {
+	case state.Namespace == "":
+		return condition(metav1.ConditionUnknown, ReasonNotReported, "the work agent of cluster %s has not reported on the agent's Deployment yet: "+
+			"is the cluster accepted, and available (kubectl get managedcluster %s)?", cluster, cluster), 0
+	case state.FailureMessage != "" && state.Available == 0:
+		return condition(metav1.ConditionTrue, ReasonAgentNotCreated, "%s cannot create its pod: %s", where, state.FailureMessage), 0
+	case state.Available > 0:
+		return condition(metav1.ConditionFalse, ReasonAgentAvailable, "%s is available", where), 0
+	}
+	since := time.Duration(0)
+	if !state.AvailableChanged.IsZero() {
+		since = max(now.Sub(state.AvailableChanged), 0)
+	}
+	if since < startGrace {
+		return nil, startGrace - since
+	}
+	return condition(metav1.ConditionTrue, ReasonAgentNotAvailable, "%s has no available pod (%s): %s", where, state.ProgressMessage, look), 0
+}
+
+// configurationValid returns the condition about the configuration, or nil where
+// there is nothing to say.
+func configurationValid(inspection Inspection) *metav1.Condition {
+	condition := &metav1.Condition{Type: ConditionConfigurationValid, Status: metav1.ConditionTrue,
+		Reason: ReasonAsExpected, Message: "the AddOnDeploymentConfig is used"}
+	switch {
+	case inspection.Refused != nil:
+		condition.Status, condition.Reason = metav1.ConditionFalse, ReasonRefused
+		condition.Message = shorten(strings.Join(strings.Fields(inspection.Refused.Error()), " "))
+	case inspection.Pending != "":
+		condition.Status, condition.Reason = metav1.ConditionUnknown, ReasonPending
+		condition.Message = shorten(inspection.Pending)
+	case len(inspection.Ignored) > 0:
+		condition.Reason = ReasonPartlyIgnored
+		condition.Message = shorten("ignored, because this add-on has no use for it: " + strings.Join(inspection.Ignored, "; "))
+	case !inspection.Configured:
+		return nil
+	}
+	return condition
+}
+
+// agentSilent returns the condition ConfigMapsSynced of an agent that has said that
+// all is well and does not renew its lease any more, or nil. An agent that has
+// reported since the add-on became unavailable is not silent: what it says counts.
+func agentSilent(conditions []metav1.Condition) *metav1.Condition {
+	synced := meta.FindStatusCondition(conditions, manifests.ConditionConfigMapsSynced)
+	available := meta.FindStatusCondition(conditions, addonv1beta1.ManagedClusterAddOnConditionAvailable)
+	if synced == nil || synced.Status != metav1.ConditionTrue || available == nil || available.Status == metav1.ConditionTrue ||
+		!available.LastTransitionTime.After(synced.LastTransitionTime.Time) {
+		return nil
+	}
+	return &metav1.Condition{Type: manifests.ConditionConfigMapsSynced, Status: metav1.ConditionUnknown, Reason: ReasonAgentSilent,
+		Message: shorten(fmt.Sprintf("the agent is silent (Available is %s: %s); its last report: %s",
+			available.Status, available.Message, synced.Message))}
+}
+
+// shorten cuts a message off between two characters.
+func shorten(message string) string {
+	const more = " …"
+	if len(message) <= maxMessage {
+		return message
+	}
+	return strings.ToValidUTF8(message[:maxMessage-len(more)], "") + more
+}

@@ -1,0 +1,208 @@
+package rollout
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	addonv1beta1 "open-cluster-management.io/api/addon/v1beta1"
+	addonclient "open-cluster-management.io/api/client/addon/clientset/versioned/typed/addon/v1beta1"
+	addonlisters "open-cluster-management.io/api/client/addon/listers/addon/v1beta1"
+	workclient "open-cluster-management.io/api/client/work/clientset/versioned/typed/work/v1"
+	workv1 "open-cluster-management.io/api/work/v1"
+	"open-cluster-management.io/sdk-go/pkg/patcher"
+
+	"open-cluster-management.io/addon-framework/pkg/index"
+
+	"open-cluster-management.io/helloworld-addon/manifests"
+)
+
+// workers is how many clusters are reconciled at the same time.
+const workers = 4
+
+// requestTimeout bounds the requests for one cluster.
+const requestTimeout = 10 * time.Second
+
+// Config is what a Controller works with.
+type Config struct {
+	// AddOns, Works and Configs are the informers of the add-on's
+	// ManagedClusterAddOns (with addon-framework's index AddonByConfig), of its
+	// ManifestWorks, and of AddOnDeploymentConfigs.
+	AddOns, Works, Configs cache.SharedIndexInformer
+	// DeployWorks returns the ManifestWorks that carry the agent of a cluster.
+	DeployWorks func(cluster string) ([]*workv1.ManifestWork, error)
+	// Inspect looks into the configuration of an add-on.
+	Inspect func(addOn *addonv1beta1.ManagedClusterAddOn) Inspection
+
+	AddOnClient addonclient.ManagedClusterAddOnsGetter
+	WorkClient  workclient.ManifestWorksGetter
+	Clock       clock.WithTicker
+}
+
+// Controller follows the agents of all clusters.
+type Controller struct {
+	config Config
+	addOns addonlisters.ManagedClusterAddOnLister
+	queue  workqueue.TypedRateLimitingInterface[string]
+}
+
+// New returns a Controller that does nothing until it is run.
+func New(config Config) *Controller {
+	return &Controller{
+		config: config,
+		addOns: addonlisters.NewManagedClusterAddOnLister(config.AddOns.GetIndexer()),
+		queue: workqueue.NewTypedRateLimitingQueueWithConfig(workqueue.DefaultTypedControllerRateLimiter[string](),
+			workqueue.TypedRateLimitingQueueConfig[string]{Name: "rollout", Clock: config.Clock}),
+	}
+}
+
+// Run follows the agents until ctx ends, and returns when its workers have ended.
+// The informers are started by the caller.
+func (c *Controller) Run(ctx context.Context) error {
+	var group sync.WaitGroup
+	defer group.Wait()
+	defer c.queue.ShutDown()
+	for _, source := range []struct {
+		informer cache.SharedIndexInformer
+		handle   func(any)
+	}{
+		{c.config.AddOns, c.addOnChanged}, {c.config.Works, c.workChanged}, {c.config.Configs, c.configChanged},
+	} {
+		registration, err := source.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+			AddFunc: source.handle, DeleteFunc: source.handle, UpdateFunc: func(_, object any) { source.handle(object) }})
+		if err != nil {
+			return fmt.Errorf("follow the hub's objects: %w", err)
+		}
+		if !cache.WaitForCacheSync(ctx.Done(), registration.HasSynced) {
+			return nil
+		}
+	}
+	for range workers {
+		group.Go(func() {
+			for c.next(ctx) {
+			}
+		})
+	}
+	<-ctx.Done()
+	return nil
+}
+
+func (c *Controller) addOnChanged(object any) {
+	if key, err := cache.DeletionHandlingObjectToName(object); err == nil {
+		c.queue.Add(key.Namespace)
+	}
+}
+
+// workChanged looks at the add-on of the work, which in hosted mode is in another
+// namespace.
+func (c *Controller) workChanged(object any) {
+	if tombstone, ok := object.(cache.DeletedFinalStateUnknown); ok {
+		object = tombstone.Obj
+	}
+	work, ok := object.(metav1.Object)
+	if !ok {
+		return
+	}
+	if cluster := work.GetLabels()[addonv1beta1.AddonNamespaceLabelKey]; cluster != "" {
+		c.queue.Add(cluster)
+		return
+	}
+	c.queue.Add(work.GetNamespace())
+}
+
+// configChanged looks at every add-on that uses the config.
+func (c *Controller) configChanged(object any) {
+	key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object)
+	if err != nil {
+		return
+	}
+	users, err := c.config.AddOns.GetIndexer().IndexKeys(index.AddonByConfig, addonv1beta1.GroupName+"/addondeploymentconfigs/"+key)
+	if err != nil {
+		return
+	}
+	for _, user := range users {
+		if cluster, _, err := cache.SplitMetaNamespaceKey(user); err == nil {
+			c.queue.Add(cluster)
+		}
+	}
+}
+
+func (c *Controller) next(ctx context.Context) bool {
+	cluster, shutdown := c.queue.Get()
+	if shutdown {
+		return false
+	}
+	defer c.queue.Done(cluster)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	after, err := c.reconcile(ctx, cluster)
+	switch {
+	case err == nil:
+		c.queue.Forget(cluster)
+		if after > 0 {
+			c.queue.AddAfter(cluster, after)
+		}
+	case apierrors.IsConflict(err):
+		// Another controller wrote first; its write is on the way to the cache.
+		c.queue.AddRateLimited(cluster)
+	default:
+		klog.FromContext(ctx).Error(err, "Failed to follow an agent, trying again", "cluster", cluster)
+		c.queue.AddRateLimited(cluster)
+	}
+	return true
+}
+
+// reconcile brings what is said about the agent of one cluster up to date. It
+// returns when to look again because of the time alone, or zero.
+func (c *Controller) reconcile(ctx context.Context, cluster string) (time.Duration, error) {
+	addOn, err := c.addOns.ManagedClusterAddOns(cluster).Get(manifests.AddonName)
+	if apierrors.IsNotFound(err) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("get ManagedClusterAddOn of cluster %s: %w", cluster, err)
+	}
+	works, err := c.config.DeployWorks(cluster)
+	if err != nil {
+		return 0, err
+	}
+	if err := c.release(ctx, addOn, works); err != nil {
+		return 0, err
+	}
+	changed := addOn.DeepCopy()
+	after := Conditions(changed, c.config.Inspect(addOn), StateOf(works), len(works) > 0, c.config.Clock.Now())
+	writer := patcher.NewPatcher[*addonv1beta1.ManagedClusterAddOn, addonv1beta1.ManagedClusterAddOnSpec,
+		addonv1beta1.ManagedClusterAddOnStatus](c.config.AddOnClient.ManagedClusterAddOns(cluster))
+	if _, err := writer.PatchStatus(ctx, changed, changed.Status, addOn.Status); err != nil {
+		return 0, fmt.Errorf("write the conditions of ManagedClusterAddOn %s: %w", klog.KObj(addOn), err)
+	}
+	return after, nil
+}
+
+// release writes the annotation of the works that have waited for the agent.
+func (c *Controller) release(ctx context.Context, addOn *addonv1beta1.ManagedClusterAddOn, works []*workv1.ManifestWork) error {
+	held, value := Releases(addOn, works, desiredHash(addOn))
+	for _, work := range held {
+		patch, err := releasePatch(work, value)
+		if err != nil {
+			return err
+		}
+		_, err = c.config.WorkClient.ManifestWorks(work.Namespace).Patch(ctx, work.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("report the rollout on ManifestWork %s: %w", klog.KObj(work), err)
+		}
+		klog.FromContext(ctx).Info("Agent is rolled out", "cluster", addOn.Namespace, "work", klog.KObj(work), "configs", value)
+	}
+	return nil
+}

@@ -1,0 +1,82 @@
+package rollout
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	workv1 "open-cluster-management.io/api/work/v1"
+
+	"open-cluster-management.io/helloworld-addon/manifests"
+)
+
+// State is what the status of the ManifestWorks has of the agent's Deployment.
+type State struct {
+	// Namespace is that of the Deployment; empty means that the work agent has
+	// not reported on it.
+	Namespace string
+	// ConfigHash is that of the config with which the Deployment was rendered;
+	// empty means none.
+	ConfigHash string
+	// Generation and ObservedGeneration are those of the Deployment.
+	Generation, ObservedGeneration int64
+	// Replicas, Updated and Available count its pods.
+	Replicas, Updated, Available int64
+	// AvailableChanged is when its condition Available last changed, by the
+	// managed cluster's clock; zero means that it has none yet.
+	AvailableChanged time.Time
+	// ProgressReason and ProgressMessage are those of its condition Progressing,
+	// FailureMessage that of ReplicaFailure: why a pod cannot be created.
+	ProgressReason, ProgressMessage, FailureMessage string
+}
+
+// StateOf returns the state that the works' status has.
+func StateOf(works []*workv1.ManifestWork) State {
+	for _, work := range works {
+		for i := range work.Status.ResourceStatus.Manifests {
+			manifest := &work.Status.ResourceStatus.Manifests[i]
+			resource := manifest.ResourceMeta
+			if resource.Resource == "deployments" && resource.Name == manifests.AgentDeployment &&
+				len(manifest.StatusFeedbacks.Values) > 0 {
+				return stateOf(resource.Namespace, manifest.StatusFeedbacks.Values)
+			}
+		}
+	}
+	return State{}
+}
+
+func stateOf(namespace string, values []workv1.FeedbackValue) State {
+	texts, numbers := map[string]string{}, map[string]int64{}
+	for _, value := range values {
+		if value.Value.String != nil {
+			texts[value.Name] = *value.Value.String
+		}
+		if value.Value.Integer != nil {
+			numbers[value.Name] = *value.Value.Integer
+		}
+	}
+	// A time that does not parse is none.
+	changed, _ := time.Parse(time.RFC3339, texts[feedbackAvailableChanged])
+	return State{
+		Namespace: namespace, ConfigHash: texts[feedbackConfigHash],
+		Generation: numbers[feedbackGeneration], ObservedGeneration: numbers[feedbackObservedGeneration],
+		Replicas: numbers[feedbackReplicas], Updated: numbers[feedbackUpdatedReplicas],
+		Available: numbers[feedbackAvailableReplicas], AvailableChanged: changed,
+		ProgressReason: texts[feedbackProgressReason], ProgressMessage: texts[feedbackProgressMessage],
+		FailureMessage: texts[feedbackFailureMessage],
+	}
+}
+
+// RolledOut reports whether the agent runs with the config of this hash: the
+// Deployment was rendered with it, its controller has seen that, and every pod is
+// one of the new ones and available. kubectl rollout status asks the same.
+func (s State) RolledOut(hash string) bool {
+	return s.Namespace != "" && s.ConfigHash == hash && s.ObservedGeneration == s.Generation &&
+		s.Updated > 0 && s.Updated == s.Replicas && s.Available == s.Updated
+}
+
+// applied reports whether the work agent has applied the work as it is now.
+func applied(work *workv1.ManifestWork) bool {
+	condition := meta.FindStatusCondition(work.Status.Conditions, workv1.WorkApplied)
+	return condition != nil && condition.Status == metav1.ConditionTrue && condition.ObservedGeneration == work.Generation
+}
