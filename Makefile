@@ -5,7 +5,12 @@ SHELL := /bin/bash -o pipefail
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
 
-IMAGE ?= quay.io/open-cluster-management/helloworld-addon:latest
+IMAGE ?= quay.io/open-cluster-management/helloworld-addon:v0.1.0
+# The clusters' image, with the agent and the sidecar alone: IMAGE with -agent after the repository.
+# For example, localhost:5000/addon:v1@sha256:… becomes localhost:5000/addon-agent:v1.
+AGENT_IMAGE ?= $(shell sed -E 's|^([^@]*/)?([^:@]*)(:[^@]*)?(@.*)?$$|\1\2-agent\3|' <<<'$(IMAGE)')
+# empty unless the user set it
+AGENT_IMAGE_SET = $(if $(filter-out file,$(origin AGENT_IMAGE)),$(AGENT_IMAGE))
 CLUSTERS ?= 1
 SANDBOX_DIR ?= .sandbox
 # vX.Y.Z and what comes after: Kubernetes' libraries panic at any other version
@@ -23,7 +28,10 @@ GO_BUILD := go build -trimpath
 VERSION_PKG := k8s.io/component-base/version
 LDFLAGS := -s -w -X $(VERSION_PKG).gitVersion=$(VERSION) -X $(VERSION_PKG).gitCommit=$(COMMIT)
 PROGRAMS := $(notdir $(wildcard cmd/*))
+# what clusters run; the Dockerfile has the same list
+AGENT_PROGRAMS := helloworld-agent klusterlet-addon-lease-controller
 IMAGE_ROOT := bin/image
+AGENT_IMAGE_ROOT := bin/agent-image
 IMAGE_ARGS = --build-arg VERSION=$(VERSION) --build-arg COMMIT=$(COMMIT)
 PLATFORMS ?= linux/amd64,linux/arm64
 comma := ,
@@ -43,7 +51,7 @@ demo: bin/ocm-sandbox image-root bin/ocm-demo ## Run the main job before your ey
 	@bin/ocm-demo --dir='$(SANDBOX_DIR)' --clusters='$(CLUSTERS)' --image='$(IMAGE)' $(if $(ONCE),--once)
 
 .PHONY: test
-test: test-unit test-sandbox ## All tests that pass within 10 minutes once the programs are built
+test: test-unit test-sandbox ## All tests that need neither Docker nor a database: about 20 minutes once the programs are built
 	@$(MAKE) -j2 test-e2e test-situations # side by side: both mostly wait
 
 ##@ Development
@@ -52,27 +60,33 @@ test: test-unit test-sandbox ## All tests that pass within 10 minutes once the p
 help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} \
 		/^[a-z0-9-]+:.*## / {printf "  %-18s %s\n", $$1, $$2}' Makefile
-	@printf '\nVariables: IMAGE, CLUSTERS (%s), SANDBOX_DIR (%s), KUBECONFIG (deploy-example), ONCE (demo),\nKIND_DIR, KIND_PREFIX, KIND_NODE_IMAGE, OCM_IMAGES (kind)\n' '$(CLUSTERS)' '$(SANDBOX_DIR)'
+	@printf '\nVariables: IMAGE, AGENT_IMAGE (IMAGE with -agent), CLUSTERS (%s), SANDBOX_DIR (%s),\nKUBECONFIG (deploy-example), ONCE (demo), KIND_DIR, KIND_PREFIX, KIND_NODE_IMAGE, OCM_IMAGES (kind)\n' '$(CLUSTERS)' '$(SANDBOX_DIR)'
 
 .PHONY: build
 build: ## Build the add-on's programs into bin/
 	@for p in $(PROGRAMS); do $(GO_BUILD) -ldflags '$(LDFLAGS)' -o bin/$$p ./cmd/$$p; done
 
 .PHONY: image-root
-image-root: build ## Lay the programs out as in the image, for the sandbox's pods
-	@mkdir -p $(IMAGE_ROOT)/usr/local/bin
+image-root: build ## Lay the programs out as in the images, for the sandbox's pods
+	@mkdir -p $(IMAGE_ROOT)/usr/local/bin $(AGENT_IMAGE_ROOT)/usr/local/bin
 	@for p in $(PROGRAMS); do install -m 0755 bin/$$p $(IMAGE_ROOT)/usr/local/bin/$$p; done
+	@for p in $(AGENT_PROGRAMS); do install -m 0755 bin/$$p $(AGENT_IMAGE_ROOT)/usr/local/bin/$$p; done
 
+# IMAGE last, here and below: where both have one name, it has to hold all programs
 .PHONY: images
-images: image-root ## Build the image IMAGE with Docker, from the built programs alone
+images: image-root ## Build IMAGE, and AGENT_IMAGE for clusters, with Docker, from the built programs alone
+	@docker build --quiet --file Dockerfile --target agent-prebuilt $(IMAGE_ARGS) --tag $(AGENT_IMAGE) $(AGENT_IMAGE_ROOT) >/dev/null
+	@echo "$(AGENT_IMAGE): $(VERSION)"
 	@docker build --quiet --file Dockerfile --target prebuilt $(IMAGE_ARGS) --tag $(IMAGE) $(IMAGE_ROOT) >/dev/null
 	@echo "$(IMAGE): $(VERSION)"
 
 .PHONY: images-multiarch
-images-multiarch: ## Build IMAGE for PLATFORMS with Docker's buildx; PUSH=1 pushes it, else it is an archive in bin/
+images-multiarch: ## Build both for PLATFORMS with Docker's buildx; PUSH=1 pushes them, else they are archives in bin/
 	@docker buildx version >/dev/null 2>&1 || { echo "error: images for several platforms need Docker's buildx plugin" >&2; exit 1; }
 	@for platform in $(subst $(comma), ,$(PLATFORMS)); do arch=$${platform#linux/}; for p in $(PROGRAMS); do echo "building $$p for $$arch"; \
 		GOOS=linux GOARCH=$$arch $(GO_BUILD) -ldflags '$(LDFLAGS)' -o bin/multiarch/$$arch/usr/local/bin/$$p ./cmd/$$p; done; done
+	docker buildx build --platform $(PLATFORMS) --file Dockerfile --target agent-multiarch $(IMAGE_ARGS) --tag $(AGENT_IMAGE) \
+		--output $(if $(PUSH),type=registry,type=oci$(comma)dest=bin/helloworld-addon-agent.oci.tar) bin/multiarch
 	docker buildx build --platform $(PLATFORMS) --file Dockerfile --target multiarch $(IMAGE_ARGS) --tag $(IMAGE) \
 		--output $(if $(PUSH),type=registry,type=oci$(comma)dest=bin/helloworld-addon.oci.tar) bin/multiarch
 
@@ -103,6 +117,14 @@ test-unit: ## Test what needs no cluster
 	go test -trimpath $(TEST_FLAGS) ./...
 	go test -C test/bench -trimpath $(TEST_FLAGS) ./...
 
+# the packages with goroutines of ours; the detector's builds share nothing with the others
+RACE_PACKAGES := ./pkg/agent/... ./pkg/hub/controller ./pkg/hub/status/... ./pkg/hub/postgres/...
+
+.PHONY: test-race
+test-race: export CGO_ENABLED := 1
+test-race: ## Run the unit tests of what is concurrent under the race detector (needs gcc)
+	go test -trimpath -race -timeout 15m $(TEST_FLAGS) $(RACE_PACKAGES)
+
 .PHONY: test-sandbox
 test-sandbox: sandbox-programs ## Test the sandbox itself, with real control planes
 	go test -C test/sandbox -trimpath -tags sandbox -timeout 8m $(TEST_FLAGS) ./...
@@ -124,6 +146,11 @@ test-postgres: sandbox-programs ## Test the hub of hubs with real PostgreSQL (on
 test-long: export LONG_TESTS := 1
 test-long: test ## make test with its long cases, and fuzzing (FUZZTIME=30s each)
 	@test/long
+
+.PHONY: fleet-hub
+fleet-hub: sandbox-programs build ## Measure the hub controller with 5,000 clusters (FLEET_FLAGS=--quick: 500)
+	@go build -C test/fleet -trimpath -o $(CURDIR)/bin/fleet-hub ./cmd/fleet-hub
+	@unshare --map-root-user --net sh -c 'ip link set lo up && exec bin/fleet-hub $(FLEET_FLAGS)'
 
 ##@ The sandbox: OCM on this machine without Docker
 
@@ -207,8 +234,8 @@ deploy-ocm: bin/ocm-kind ## Install OCM on them and join them (OCM_IMAGES=publis
 	@$(KIND) deploy-ocm --images=$(OCM_IMAGES)
 
 .PHONY: kind-load
-kind-load: bin/ocm-kind images ## Build IMAGE and give it to the kind clusters' nodes
-	@$(KIND) load $(IMAGE)
+kind-load: bin/ocm-kind images ## Build IMAGE and AGENT_IMAGE and give them to the kind clusters' nodes
+	@$(KIND) load $(IMAGE) $(AGENT_IMAGE)
 
 .PHONY: kind-down
 kind-down: bin/ocm-kind ## Delete the kind clusters and their kubeconfigs
@@ -217,12 +244,12 @@ kind-down: bin/ocm-kind ## Delete the kind clusters and their kubeconfigs
 .PHONY: e2e
 e2e: bin/ocm-kind images shell-image $(BUILT_KUBECTL) ## Run the end-to-end scenarios on kind clusters of their own (KEEP=1 keeps them, LONG_TESTS=1: situations too)
 	@KUBECTL=$(KUBECTL) OCM_IMAGES=$(OCM_IMAGES) KIND_NODE_IMAGE=$(KIND_NODE_IMAGE) KEEP=$(KEEP) \
-		test/e2e/on-kind $(IMAGE) $(TEST_FLAGS)
+		AGENT_IMAGE=$(AGENT_IMAGE) test/e2e/on-kind $(IMAGE) $(TEST_FLAGS)
 
 .PHONY: functional-test-full
 functional-test-full: bin/ocm-kind images shell-image $(BUILT_KUBECTL) ## Run the lease sidecar's scenarios on kind clusters of their own, two managed ones
 	@KUBECTL=$(KUBECTL) OCM_IMAGES=$(OCM_IMAGES) KIND_NODE_IMAGE=$(KIND_NODE_IMAGE) KEEP=$(KEEP) \
-		test/e2e/lease/on-kind $(IMAGE) $(TEST_FLAGS)
+		test/e2e/lease/on-kind $(AGENT_IMAGE) $(TEST_FLAGS)
 
 .PHONY: e2e-hub-of-hubs
 e2e-hub-of-hubs: bin/ocm-kind images $(BUILT_KUBECTL) ## Run the hub of hubs' programs as pods on kind clusters of their own, with PostgreSQL on this machine (KEEP=1 keeps the clusters)
@@ -236,8 +263,8 @@ test-kind: ## Test the kind tool, and that Helm chart and kustomize base install
 ##@ On a hub
 
 .PHONY: deploy-example
-deploy-example: $(BUILT_KUBECTL) ## Install the add-on on the hub that KUBECONFIG names
-	@deploy/apply '$(KUBECTL)' '$(IMAGE)'
+deploy-example: $(BUILT_KUBECTL) ## Install the add-on on the hub that KUBECONFIG names (AGENT_IMAGE: the agents' image, IMAGE when it is not set)
+	@deploy/apply '$(KUBECTL)' '$(IMAGE)' '$(AGENT_IMAGE_SET)'
 
 .PHONY: undeploy-example
 undeploy-example: $(BUILT_KUBECTL) ## Remove the add-on from the hub that KUBECONFIG names

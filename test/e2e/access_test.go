@@ -71,6 +71,10 @@ func hubAccessReviews(t *testing.T, env *environment) {
 			return env.agentMayRead(ctx, c)
 		})
 		review(t, env.hub.apiServer, identity{agentUser(c.name), agentGroups(c.name)}, hubAccess(c.name, other.name))
+		// where OCM's registration agent uses tokens
+		account := "system:serviceaccount:" + c.name + ":helloworld-agent"
+		groups := []string{"system:serviceaccounts", "system:serviceaccounts:" + c.name, "system:authenticated"}
+		review(t, env.hub.apiServer, identity{account, groups}, hubAccess(c.name, other.name))
 	}
 }
 
@@ -162,6 +166,7 @@ func managedAccess(ns string) []accessCase {
 	add("they are the registration agent's to write", false, attributes{Namespace: ns, Resource: "secrets", Name: agentSecret}, writeVerbs...)
 	add("it is somebody else's", false, attributes{Namespace: ns, Resource: "secrets", Name: "other"}, all...)
 	add("it is every secret", false, attributes{Namespace: ns, Resource: "secrets"}, all...)
+	add("its events", true, attributes{Namespace: ns, Resource: "events"}, "create", "patch")
 	add("it is another namespace", false, attributes{Namespace: metav1.NamespaceSystem, Resource: "configmaps"}, all...)
 	add("it is every namespace", false, attributes{Resource: "configmaps"}, all...)
 	add("the agent starts nothing", false, attributes{Namespace: ns, Resource: "pods"}, all...)

@@ -42,13 +42,18 @@ func (c *cluster) secretIssued(ctx context.Context) error {
 	return err
 }
 
-// hubCredentials is the agent's secret, complete.
+// hubCredentials is the agent's secret, complete: with a token, or with a
+// certificate and its key.
 func (c *cluster) hubCredentials(ctx context.Context) (*corev1.Secret, error) {
 	secret, err := c.kube.CoreV1().Secrets(c.installNamespace).Get(ctx, agentSecret, metav1.GetOptions{})
 	if err != nil {
 		return nil, err
 	}
-	for _, key := range []string{"kubeconfig", corev1.TLSCertKey, corev1.TLSPrivateKeyKey} {
+	keys := []string{"kubeconfig", corev1.TLSCertKey, corev1.TLSPrivateKeyKey}
+	if len(secret.Data["token"]) > 0 {
+		keys = keys[:1]
+	}
+	for _, key := range keys {
 		if len(secret.Data[key]) == 0 {
 			return nil, fmt.Errorf("secret %s has no %s yet", agentSecret, key)
 		}
@@ -92,6 +97,8 @@ func (c *cluster) agentGone(ctx context.Context) error {
 	add("ServiceAccount "+agentServiceAccount, err)
 	_, err = kube.RbacV1().RoleBindings(ns).Get(ctx, agentBinding, metav1.GetOptions{})
 	add("RoleBinding "+agentBinding, err)
+	_, err = kube.RbacV1().RoleBindings(ns).Get(ctx, agentEventsBinding, metav1.GetOptions{})
+	add("RoleBinding "+agentEventsBinding, err)
 	_, err = kube.CoreV1().Secrets(ns).Get(ctx, agentSecret, metav1.GetOptions{})
 	add("Secret "+agentSecret, err)
 

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -21,11 +22,11 @@ import (
 
 // The certificate in the agent's secret is the one that the cluster's
 // registration agent asked for and the add-on's own controller approved, and
-// it is issued to exactly the identity that the add-on registers.
+// it is issued to exactly the identity that the add-on registers. A new one is
+// asked for, because the controller removes used requests.
 func certificateIsApprovedAndUsed(t *testing.T, env *environment) {
 	for _, c := range env.clusters {
-		secret, err := c.hubCredentials(t.Context())
-		must(t, "get the agent's secret", err)
+		secret := c.replaceSecret(t)
 		request, err := env.requestOf(t.Context(), c, secret.Data[corev1.TLSCertKey])
 		must(t, "find the request of the certificate in use", err)
 
@@ -50,6 +51,48 @@ func certificateIsApprovedAndUsed(t *testing.T, env *environment) {
 			t.Errorf("the certificate's DNS names (-want +got):\n%s", diff)
 		}
 	}
+}
+
+// losses is how often the agent's secret is lost: more often than the
+// registration agent asks while the hub keeps the requests, which is ten times.
+const losses = 12
+
+// A secret that is lost again and again comes back each time, and the agent goes
+// on with it: the controller removes the requests that are used.
+func secretsComeBack(t *testing.T, env *environment) {
+	c := env.first()
+	start := time.Now()
+	for range losses {
+		c.replaceSecret(t)
+	}
+	timings.record(fmt.Sprintf("%s: the secret lost %d times → back each time", c.name, losses), time.Since(start))
+	source := env.createSource(t, c, configMap("e2e-after-losses", map[string]string{"a": "b"}))
+	eventually(t, "the copy", c.hasCopy(source))
+	eventually(t, "the used requests are removed", func(ctx context.Context) error {
+		requests, err := env.requestsOf(ctx, c)
+		if err == nil && len(requests) > 0 {
+			err = fmt.Errorf("%d requests of %s are there", len(requests), c.name)
+		}
+		return err
+	})
+}
+
+// replaceSecret deletes the agent's secret and returns the one that comes after.
+func (c *cluster) replaceSecret(t *testing.T) *corev1.Secret {
+	t.Helper()
+	before, err := c.hubCredentials(t.Context())
+	must(t, "get the agent's secret", err)
+	must(t, "delete the agent's secret",
+		c.kube.CoreV1().Secrets(c.installNamespace).Delete(t.Context(), agentSecret, metav1.DeleteOptions{}))
+	var after *corev1.Secret
+	eventually(t, c.name+": the agent's secret is back", func(ctx context.Context) error {
+		after, err = c.hubCredentials(ctx)
+		if err == nil && after.UID == before.UID {
+			err = fmt.Errorf("secret %s is the former one", agentSecret)
+		}
+		return err
+	})
+	return after
 }
 
 // requestsOf are the certificate requests of the cluster's agent.

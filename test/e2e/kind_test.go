@@ -118,7 +118,9 @@ func (e *environment) noNewRequest(t *testing.T, run func()) {
 	}
 	run()
 	for _, c := range e.clusters {
-		if now := names(c); !slices.Equal(before[c.name], now) {
+		now := names(c)
+		// Used ones go meanwhile.
+		if slices.ContainsFunc(now, func(name string) bool { return !slices.Contains(before[c.name], name) }) {
 			t.Errorf("%s: certificate requests before: %v, now: %v", c.name, before[c.name], now)
 		}
 	}

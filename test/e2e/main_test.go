@@ -38,6 +38,7 @@ var scenarios = []scenario{
 	{"a_foreign_ConfigMap_can_be_given_over", foreignIsAdopted},
 	{"drift_comes_back", driftComesBack},
 	{"labels_and_annotations_of_others_stay", othersMetadataStays},
+	{"a_contested_copy_is_paced", contestedCopyIsPaced},
 
 	{"a_conflict_is_reported_on_the_hub_and_heals", conflictIsReported},
 
@@ -49,12 +50,17 @@ var scenarios = []scenario{
 	{"an_AddOnDeploymentConfig_overrides_what_is_shipped", configOverrides},
 
 	{"rotating_the_certificate_under_load_loses_nothing", rotationUnderLoad},
+	{"a_secret_that_is_lost_again_and_again_comes_back", secretsComeBack},
 	{"a_restarted_agent_catches_up", agentRestart},
+	{"a_list_that_lacks_most_deletes_nothing_at_once", massDeletionIsHeld},
 	{"a_restarted_controller_asks_for_no_new_certificate", controllerRestart},
 	{"disabling_removes_the_agent_and_enabling_brings_it_back", disableAndEnable},
 	{"uninstalling_removes_the_copies_and_says_what_keeps_it", uninstallRemovesCopies},
 	{"uninstalling_needs_no_agent", uninstallWithoutAgent},
+	{"uninstalling_needs_no_room_for_its_own_ConfigMap", uninstallWithFullQuota},
 	{"a_label_on_a_cluster_installs_it", installedByLabel},
+	{"installing_by_label_refuses_to_uninstall", installByLabelRefuses},
+	{"an_upgrade_keeps_what_the_operator_configured", upgradeKeepsConfiguration},
 }
 
 func TestMain(m *testing.M) {

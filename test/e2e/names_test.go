@@ -14,6 +14,7 @@ const (
 	agentDeployment     = "helloworld-agent"
 	agentServiceAccount = "helloworld-agent-sa"
 	agentBinding        = "helloworld-addon"
+	agentEventsBinding  = "helloworld-addon-events"
 	agentSecret         = "helloworld-hub-kubeconfig"
 	agentLease          = "helloworld"
 	agentUserName       = "helloworld-agent"
@@ -23,6 +24,7 @@ const (
 
 	clusterNameLabel           = "open-cluster-management.io/cluster-name"
 	addonNameLabel             = "open-cluster-management.io/addon-name"
+	addonNamespaceLabel        = "open-cluster-management.io/addon-namespace"
 	installNamespaceAnnotation = "addon.open-cluster-management.io/v1alpha1-install-namespace"
 
 	managedByLabel  = "app.kubernetes.io/managed-by"

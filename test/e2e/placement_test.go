@@ -4,11 +4,9 @@ package e2e
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -34,7 +32,6 @@ const (
 var byLabelKinds = map[string]schema.GroupVersionResource{
 	"ManagedClusterSetBinding": {Group: "cluster.open-cluster-management.io", Version: "v1beta2", Resource: "managedclustersetbindings"},
 	"Placement":                {Group: "cluster.open-cluster-management.io", Version: "v1beta1", Resource: "placements"},
-	"ClusterManagementAddOn":   {Group: "addon.open-cluster-management.io", Version: "v1alpha1", Resource: "clustermanagementaddons"},
 }
 
 // With the example's Placement a label on a cluster installs the add-on, and
@@ -46,15 +43,13 @@ func installedByLabel(t *testing.T, env *environment) {
 	c.installNamespace = defaultNamespace
 	_, err := c.kube.CoreV1().Namespaces().Get(t.Context(), defaultNamespace, metav1.GetOptions{})
 	shipsNamespace := apierrors.IsNotFound(err)
-	manual, err := env.hub.dynamic.Resource(byLabelKinds["ClusterManagementAddOn"]).Get(t.Context(), addonName, metav1.GetOptions{})
-	must(t, "get the ClusterManagementAddOn", err)
 
 	cleanup(t, "back to installing by hand", func(ctx context.Context) error {
 		errs := []error{env.label(ctx, c.name, false)}
 		if t.Failed() {
 			errs = append(errs, poll(ctx, deadline, env.disabled(&c)))
 		}
-		errs = append(errs, env.installManually(ctx, manual), env.label(ctx, bystander.name, false), env.deleteUsedRequests(ctx, &c))
+		errs = append(errs, env.installManually(ctx), env.label(ctx, bystander.name, false), env.deleteUsedRequests(ctx, &c))
 		if shipsNamespace {
 			errs = append(errs, ignoreNotFound(c.kube.CoreV1().Namespaces().Delete(ctx, defaultNamespace, metav1.DeleteOptions{})))
 		}
@@ -63,9 +58,9 @@ func installedByLabel(t *testing.T, env *environment) {
 	// With Placements OCM removes the add-on wherever they do not want it, also
 	// before they have decided for the first time.
 	must(t, "label the other cluster", env.label(t.Context(), bystander.name, true))
-	must(t, "apply the example's Placement", env.applyByLabel(t.Context(), "ManagedClusterSetBinding", "Placement"))
+	must(t, "apply the example's Placement", env.applyByLabel(t.Context()))
 	eventually(t, "it has decided", env.decidedFor(bystander.name))
-	must(t, "apply the example's ClusterManagementAddOn", env.applyByLabel(t.Context(), "ClusterManagementAddOn"))
+	must(t, "install by label", runCommand(t.Context(), installByLabelEnv))
 	source := env.createSource(t, &c, configMap("e2e-by-label", map[string]string{"a": "1"}))
 	start := time.Now()
 	must(t, "label the cluster", env.label(t.Context(), c.name, true))
@@ -78,7 +73,7 @@ func installedByLabel(t *testing.T, env *environment) {
 	must(t, "and the copy with it", c.hasNoCopy(source.Name)(t.Context()))
 	must(t, bystander.name+" keeps its agent", bystander.agentAvailable(t.Context()))
 	env.deleteSource(t, &c, source.Name)
-	must(t, "install by hand again", env.installManually(t.Context(), manual))
+	must(t, "install by hand again", env.installManually(t.Context()))
 	// Enabled again as the suite found it; nothing depends on Available any more.
 	milestones := env.startEnabling(t, env.second(), "after the label", env.enableV1alpha1)
 	reach(t, milestones[:len(milestones)-1])
@@ -110,16 +105,13 @@ func byLabelObjects() ([]*unstructured.Unstructured, error) {
 	return objects, nil
 }
 
-// applyByLabel applies those of the example's objects that are of the kinds.
-func (e *environment) applyByLabel(ctx context.Context, kinds ...string) error {
+// applyByLabel applies the example's objects.
+func (e *environment) applyByLabel(ctx context.Context) error {
 	objects, err := byLabelObjects()
 	if err != nil {
 		return err
 	}
 	for _, object := range objects {
-		if !slices.Contains(kinds, object.GetKind()) {
-			continue
-		}
 		_, err := e.hub.dynamic.Resource(byLabelKinds[object.GetKind()]).Namespace(object.GetNamespace()).
 			Apply(ctx, object.GetName(), object, metav1.ApplyOptions{FieldManager: "helloworld-e2e", Force: true})
 		if err != nil {
@@ -148,33 +140,23 @@ func (e *environment) decidedFor(cluster string) check {
 	}
 }
 
-// installManually takes the example away: the ClusterManagementAddOn's strategy
-// is what it was, and the other objects are deleted.
-func (e *environment) installManually(ctx context.Context, before *unstructured.Unstructured) error {
+// deleteByLabel deletes the example's objects.
+func (e *environment) deleteByLabel(ctx context.Context) error {
 	objects, err := byLabelObjects()
 	if err != nil {
 		return err
 	}
-	strategy, _, err := unstructured.NestedMap(before.Object, "spec", "installStrategy")
-	if err != nil {
-		return fmt.Errorf("read the strategy of before: %w", err)
-	}
-	if _, byPlacement := strategy["placements"]; !byPlacement {
-		strategy["placements"] = nil // takes away the example's
-	}
-	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"installStrategy": strategy}})
-	if err != nil {
-		return fmt.Errorf("write the strategy of before: %w", err)
-	}
 	var errs []error
 	for _, object := range objects {
 		resource := e.hub.dynamic.Resource(byLabelKinds[object.GetKind()]).Namespace(object.GetNamespace())
-		if object.GetKind() == "ClusterManagementAddOn" {
-			_, err = resource.Patch(ctx, object.GetName(), types.MergePatchType, patch, metav1.PatchOptions{})
-			errs = append(errs, err)
-			continue
-		}
 		errs = append(errs, ignoreNotFound(resource.Delete(ctx, object.GetName(), metav1.DeleteOptions{})))
 	}
 	return errors.Join(errs...)
+}
+
+// installManually ends installing by label as the README does, and deletes the
+// example's objects.
+func (e *environment) installManually(ctx context.Context) error {
+	patch := []byte(`{"spec":{"installStrategy":{"type":"Manual","placements":null}}}`)
+	return errors.Join(e.patchClusterManagementAddOn(ctx, patch), e.deleteByLabel(ctx))
 }

@@ -84,14 +84,18 @@ func (c *cluster) removeOrphans(ctx context.Context) error {
 // deleteOwnNamespace deletes the namespace that the add-on shipped for the
 // suite. The add-on itself leaves it, and rightly so.
 func (c *cluster) deleteOwnNamespace(ctx context.Context) error {
+	return c.deleteNamespace(ctx, ownNamespace)
+}
+
+func (c *cluster) deleteNamespace(ctx context.Context, name string) error {
 	namespaces := c.kube.CoreV1().Namespaces()
-	if err := namespaces.Delete(ctx, ownNamespace, metav1.DeleteOptions{}); err != nil {
+	if err := namespaces.Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
 		return ignoreNotFound(err)
 	}
 	return poll(ctx, deadline, func(ctx context.Context) error {
-		ns, err := namespaces.Get(ctx, ownNamespace, metav1.GetOptions{})
+		ns, err := namespaces.Get(ctx, name, metav1.GetOptions{})
 		if err == nil {
-			return fmt.Errorf("namespace %s is still there: %v", ownNamespace, ns.Status.Conditions)
+			return fmt.Errorf("namespace %s is still there: %v", name, ns.Status.Conditions)
 		}
 		if apierrors.IsNotFound(err) {
 			return nil

@@ -47,6 +47,7 @@ func (r *recorder) print(w io.Writer) {
 var aims = map[string]string{
 	"→ first copy":                    "15 s",
 	"→ condition Available":           "30 s after the lease's first renewal",
+	"disable → nothing left":          "20 s",
 	"change → copy, median of 30":     "50 ms",
 	"agent's Deployment available":    "20 s",
 	"controller deleted → new leader": "5 s",

@@ -60,7 +60,7 @@ func Up(ctx context.Context, options Options) (*Sandbox, error) {
 		return nil, fmt.Errorf("make a directory for the sandbox: %w", err)
 	}
 	s := &Sandbox{Options: options, Dir: filepath.Join(parent, "sandbox"), parent: parent}
-	args := []string{"up", "--clusters=1"}
+	args := []string{"up", "--clusters=1", "--status-sync-interval=5s"}
 	for _, image := range options.Images {
 		args = append(args, "--image="+image)
 	}

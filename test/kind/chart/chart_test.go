@@ -43,9 +43,9 @@ func (o objects) add(t *testing.T, text string) {
 	}
 }
 
-func kustomized(t *testing.T) objects {
+func kustomized(t *testing.T, dir string) objects {
 	t.Helper()
-	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), baseDir)
+	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,10 +89,8 @@ func TestChartAndBaseAreTheSame(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	base := kustomized(t)
-	if len(base) == 0 {
-		t.Fatal("the base renders nothing")
-	}
+	base := kustomized(t, baseDir)
+	base.add(t, readFile(t, deployDir+"/clustermanagementaddon.yaml"))
 	if diff := cmp.Diff(base, chart); diff != "" {
 		t.Errorf("(-kustomize base +Helm chart):\n%s", diff)
 	}
@@ -136,11 +134,36 @@ func TestValues(t *testing.T) {
 			values:  map[string]any{"networkPolicy": map[string]any{"enabled": false}},
 			without: "NetworkPolicy open-cluster-management/helloworld-controller",
 		},
+		"a serving certificate": {
+			reason: "the controller serves with it",
+			values: map[string]any{"serving": map[string]any{"certSecret": "cert"}},
+			object: "Deployment open-cluster-management/helloworld-controller",
+			want:   "- --tls-cert-file=/etc/serving/tls.crt\n        - --tls-private-key-file=/etc/serving/tls.key",
+		},
+		"the Secret of the certificate": {
+			reason: "it is mounted where the flags say",
+			values: map[string]any{"serving": map[string]any{"certSecret": "cert"}},
+			object: "Deployment open-cluster-management/helloworld-controller",
+			want:   "volumes:\n      - name: serving\n        secret:\n          secretName: cert",
+		},
 		"metrics for Prometheus": {
-			reason: "off by default, because it needs the operator's CRDs",
-			values: map[string]any{"serviceMonitor": map[string]any{"enabled": true}},
+			reason: "the token goes to a server that Prometheus verifies by the certificate's own CA",
+			values: monitored(nil),
 			object: "ServiceMonitor open-cluster-management/helloworld-controller",
-			want:   "path: /metrics",
+			want: "tlsConfig:\n      ca:\n        secret:\n          key: ca.crt\n          name: cert\n" +
+				"      serverName: helloworld-controller-metrics.open-cluster-management.svc",
+		},
+		"metrics for Prometheus on OpenShift": {
+			reason: "the service CA is in a ConfigMap",
+			values: monitored(map[string]any{"caConfigMap": map[string]any{"name": "openshift-service-ca.crt", "key": "service-ca.crt"}}),
+			object: "ServiceMonitor open-cluster-management/helloworld-controller",
+			want:   "configMap:\n          key: service-ca.crt\n          name: openshift-service-ca.crt",
+		},
+		"a certificate by OpenShift": {
+			reason: "the service CA operator issues it for an annotated Service",
+			values: monitored(map[string]any{"serviceAnnotations": map[string]any{"service.beta.openshift.io/serving-cert-secret-name": "cert"}}),
+			object: "Service open-cluster-management/helloworld-controller-metrics",
+			want:   "service.beta.openshift.io/serving-cert-secret-name: cert",
 		},
 		"placements": {
 			reason: "a label on a cluster installs the add-on",
@@ -171,6 +194,37 @@ func TestValues(t *testing.T) {
 				t.Errorf("%s: want %q in %s:\n%s", c.reason, c.want, c.object, text)
 			}
 		})
+	}
+}
+
+// monitored returns values with a ServiceMonitor and a serving certificate.
+func monitored(more map[string]any) map[string]any {
+	monitor := map[string]any{"enabled": true}
+	maps.Copy(monitor, more)
+	return map[string]any{"serviceMonitor": monitor, "serving": map[string]any{"certSecret": "cert"}}
+}
+
+// TestMonitorNeedsCertificate: without one Prometheus would have to send its
+// token to anyone.
+func TestMonitorNeedsCertificate(t *testing.T) {
+	_, err := templated(t, map[string]any{"serviceMonitor": map[string]any{"enabled": true}})
+	if err == nil || !strings.Contains(err.Error(), "serviceMonitor.enabled needs serving.certSecret: name a Secret") {
+		t.Errorf("got %v, want what to set", err)
+	}
+}
+
+// TestNothingSkipsVerification: no value makes Prometheus skip it.
+func TestNothingSkipsVerification(t *testing.T) {
+	all, err := templated(t, monitored(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := yaml.Marshal(all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(text), "insecureSkipVerify") {
+		t.Error("the chart sets insecureSkipVerify")
 	}
 }
 

@@ -1,3 +1,4 @@
-// Package chart holds the test that the add-on's Helm chart and its kustomize
-// base install the same objects. It has no code of its own.
+// Package chart holds the tests of what the project deploys: its Helm chart and
+// its kustomize base install the same objects, and every pod passes OpenShift's
+// restricted-v2 and the Pod Security level restricted.
 package chart

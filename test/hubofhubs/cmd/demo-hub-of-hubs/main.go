@@ -30,7 +30,7 @@ func run(ctx context.Context, args []string) error {
 	options := demo.Options{Out: os.Stdout, Patience: 4 * time.Minute}
 	flags := pflag.NewFlagSet("demo-hub-of-hubs", pflag.ContinueOnError)
 	flags.StringVar(&options.Top, "top", ".", "the project's directory, with everything built in bin/")
-	flags.StringVar(&options.Image, "image", "quay.io/open-cluster-management/helloworld-addon:latest", "the add-on's image")
+	flags.StringVar(&options.Image, "image", "quay.io/open-cluster-management/helloworld-addon:v0.1.0", "the add-on's image")
 	flags.BoolVar(&options.Once, "once", false, "end when everything has been seen")
 	if err := flags.Parse(args); err != nil {
 		return err
