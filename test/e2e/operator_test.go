@@ -124,8 +124,7 @@ func (e *environment) selectAll(t *testing.T) {
 }
 
 // restoreClusterManagementAddOn registers that the ClusterManagementAddOn's spec
-// becomes what it is now, and that OCM's add-on manager has seen that: while it
-// goes by Placements, it uninstalls where a Placement is deleted.
+// becomes what it is now, and that OCM's add-on manager has seen that.
 func (e *environment) restoreClusterManagementAddOn(t *testing.T) {
 	t.Helper()
 	patch, err := json.Marshal([]map[string]any{{"op": "replace", "path": "/spec", "value": e.clusterManagementAddOnSpec(t)}})
@@ -135,13 +134,21 @@ func (e *environment) restoreClusterManagementAddOn(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		return poll(ctx, deadline, func(ctx context.Context) error {
-			addOn, err := e.hub.addon.AddonV1beta1().ClusterManagementAddOns().Get(ctx, addonName, metav1.GetOptions{})
-			if err == nil && len(addOn.Status.InstallProgressions) > 0 && addOn.Spec.InstallStrategy.Type != "Placements" {
-				err = fmt.Errorf("status.installProgressions is still there: %+v", addOn.Status.InstallProgressions)
-			}
-			return err
-		})
+		return e.awaitStrategy(ctx)
+	})
+}
+
+// awaitStrategy waits until OCM's add-on manager goes by the strategy that the
+// ClusterManagementAddOn has now. It removes status.installProgressions when it
+// has seen that the type is Manual, and a Placement that is deleted earlier
+// uninstalls the add-on.
+func (e *environment) awaitStrategy(ctx context.Context) error {
+	return poll(ctx, deadline, func(ctx context.Context) error {
+		addOn, err := e.hub.addon.AddonV1beta1().ClusterManagementAddOns().Get(ctx, addonName, metav1.GetOptions{})
+		if err == nil && len(addOn.Status.InstallProgressions) > 0 && addOn.Spec.InstallStrategy.Type != "Placements" {
+			err = fmt.Errorf("status.installProgressions is still there: %+v", addOn.Status.InstallProgressions)
+		}
+		return err
 	})
 }
 

@@ -154,9 +154,15 @@ func (e *environment) deleteByLabel(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// installManually ends installing by label as the README does, and deletes the
-// example's objects.
+// installManually ends installing by label as docs/operate.md does, and deletes
+// the example's objects.
 func (e *environment) installManually(ctx context.Context) error {
 	patch := []byte(`{"spec":{"installStrategy":{"type":"Manual","placements":null}}}`)
-	return errors.Join(e.patchClusterManagementAddOn(ctx, patch), e.deleteByLabel(ctx))
+	if err := e.patchClusterManagementAddOn(ctx, patch); err != nil {
+		return err
+	}
+	if err := e.awaitStrategy(ctx); err != nil {
+		return err
+	}
+	return e.deleteByLabel(ctx)
 }
