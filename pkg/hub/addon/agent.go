@@ -158,7 +158,7 @@ func (a *AgentAddon) place(addon *addonv1beta1.ManagedClusterAddOn, config *addo
 }
 
 func (a *AgentAddon) shipped(addon *addonv1beta1.ManagedClusterAddOn) (*Shipped, error) {
-	works, err := a.cache.DeployWorks(addon.Namespace)
+	works, err := a.cache.DeployWorks(addon)
 	if err != nil {
 		return nil, err
 	}

@@ -32,17 +32,17 @@ type Cache struct {
 	RoleBindings rbaclisters.RoleBindingLister
 }
 
-// DeployWorks returns the ManifestWorks that carry the agent of the cluster's
-// add-on: those in the cluster's own namespace, and in hosted mode also those in
-// the hosting cluster's. The pre-delete hook's are not among them.
-func (c *Cache) DeployWorks(cluster string) ([]*workv1.ManifestWork, error) {
-	key := cluster + "/" + manifests.AddonName
+// DeployWorks returns the ManifestWorks that carry the agent of this very add-on:
+// those in the cluster's own namespace, and in hosted mode also those in the hosting
+// cluster's. The pre-delete hook's are not among them.
+func (c *Cache) DeployWorks(addon *addonv1beta1.ManagedClusterAddOn) ([]*workv1.ManifestWork, error) {
+	key := addon.Namespace + "/" + manifests.AddonName
 	own, err := c.worksBy(index.ManifestWorkByAddon, key)
 	if err != nil {
 		return nil, err
 	}
 	hosted, err := c.worksBy(index.ManifestWorkByHostedAddon, key)
-	return append(own, hosted...), err
+	return ownWorks(addon, append(own, hosted...)), err
 }
 
 // desiredConfig returns the AddOnDeploymentConfig that OCM's add-on manager has

@@ -59,6 +59,11 @@ func onHosting(objects ...metav1.Object) {
 	}
 }
 
+// isOnHosting reports whether onHosting has marked the object.
+func isOnHosting(object metav1.Object) bool {
+	return object.GetAnnotations()[addonv1beta1.HostedManifestLocationAnnotationKey] == addonv1beta1.HostedManifestLocationHostingValue
+}
+
 // hostedObjects are the objects of hosted mode, in the order in which they are to
 // be applied, made of those of default mode: the ServiceAccount and the bindings
 // are on both clusters, and each has its part of the Role.

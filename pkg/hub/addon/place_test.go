@@ -7,7 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	addonv1beta1 "open-cluster-management.io/api/addon/v1beta1"
 
@@ -102,68 +101,6 @@ func TestTwoHostedAgentsNeverShareANamespace(t *testing.T) {
 	}
 }
 
-// TestShippedStays: what OCM's rollout has not reached, and what is being
-// deleted, stays as it is shipped.
-func TestShippedStays(t *testing.T) {
-	config := newConfig(func(spec *addonv1beta1.AddOnDeploymentConfigSpec) { spec.AgentInstallNamespace = "there" })
-	here := Place{Namespace: "here"}
-	unconfigured := func(addon *addonv1beta1.ManagedClusterAddOn) *addonv1beta1.ManagedClusterAddOn {
-		addon.Status.Conditions = addon.Status.Conditions[1:]
-		return addon
-	}
-	tests := []struct {
-		name  string
-		addon *addonv1beta1.ManagedClusterAddOn
-		err   string
-	}{
-		{name: "the edited config is not rolled out to this cluster yet", addon: refer(reported(newAddon("cluster2", "")), "former")},
-		{name: "OCM has the cluster wait for its turn", addon: unconfigured(refer(reported(newAddon("cluster2", "")), "former"))},
-		{name: "a config that nobody on the hub names", addon: elsewhere(refer(reported(newAddon("cluster2", "")), "hash"))},
-		{name: "being deleted, OCM has dropped the config",
-			addon: deleting(reported(newAddon("cluster2", "")), addonv1beta1.AddonPreDeleteHookFinalizer)},
-		{name: "a move while there are copies", addon: refer(reported(newAddon("cluster2", "")), hashOf(t, config)), err: "would move"},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			work := shipped(t, test.addon, here, Values{Image: "registry.example.com/old:v1", ImagePullSecret: "pull"})
-			agentAddon := newTestAddon(t, "registry.example.com/new:v2", naming(), config, work)
-			objects, err := agentAddon.Manifests(t.Context(), newCluster("cluster2"), test.addon)
-			checkError(t, err, test.err)
-			if test.err != "" {
-				return
-			}
-			want := ship(t, test.addon, "cluster2", objects)
-			if diff := cmp.Diff(decoded(t, work.Spec.Workload.Manifests[0].Raw), decoded(t, want.Spec.Workload.Manifests[0].Raw)); diff != "" {
-				t.Errorf("the work changes (-before +after):\n%s", diff)
-			}
-			hook := hookOf(t, objects)
-			if hook.Namespace != "here" || hook.Spec.Template.Spec.Containers[0].Image != "registry.example.com/old:v1" {
-				t.Errorf("the hook is %s in %s", hook.Spec.Template.Spec.Containers[0].Image, hook.Namespace)
-			}
-			namespace, err := agentAddon.installNamespace(t.Context(), test.addon)
-			if err != nil || namespace != "here" {
-				t.Errorf("OCM is told the namespace %q, error %v, want here", namespace, err)
-			}
-		})
-	}
-}
-
-// elsewhere makes the status refer to a config that neither the add-on nor the
-// ClusterManagementAddOn names.
-func elsewhere(addon *addonv1beta1.ManagedClusterAddOn) *addonv1beta1.ManagedClusterAddOn {
-	addon.Status.ConfigReferences[0].DesiredConfig.Namespace = "tenant"
-	return addon
-}
-
-func decoded(t *testing.T, raw []byte) map[string]any {
-	t.Helper()
-	object := &unstructured.Unstructured{}
-	if err := object.UnmarshalJSON(raw); err != nil {
-		t.Fatal(err)
-	}
-	return object.Object
-}
-
 // TestHookOfWhatIsShipped: the hook of an add-on whose config has gone is the same
 // Job, by name, as before: another name would end the first one and begin again.
 func TestHookOfWhatIsShipped(t *testing.T) {
@@ -197,53 +134,6 @@ func TestHookOfWhatIsShipped(t *testing.T) {
 				}
 			})
 		}
-	}
-}
-
-func TestNewShipped(t *testing.T) {
-	addon := newAddon("cluster2", "here")
-	mine := shipped(t, addon, Place{Namespace: "here"}, Values{Image: "image"})
-	earlier := mine.DeepCopy()
-	earlier.OwnerReferences[0].UID = "earlier"
-	going := mine.DeepCopy()
-	now := metav1.Now()
-	going.DeletionTimestamp = &now
-	bare := mine.DeepCopy()
-	bare.Spec.Workload.Manifests = bare.Spec.Workload.Manifests[:1]
-	onOne := shipped(t, addon, Place{"cluster1", "hosted"}, Values{Image: "image"})
-	onTwo := shipped(t, addon, Place{"cluster9", "hosted"}, Values{Image: "image"})
-	tests := []struct {
-		name  string
-		addon *addonv1beta1.ManagedClusterAddOn
-		works workList
-		want  *Place
-	}{
-		{name: "nothing"},
-		{name: "the agent", works: workList{mine}, want: &Place{Namespace: "here"}},
-		{name: "of an earlier ManagedClusterAddOn", works: workList{earlier}},
-		{name: "being deleted", works: workList{going}},
-		{name: "without an agent: the managed cluster's part of hosted mode", works: workList{bare}},
-		{name: "hosted", works: workList{bare, onOne}, want: &Place{"cluster1", "hosted"}},
-		{name: "left on a former hosting cluster too", addon: newHostedAddon("cluster2", "hosted"), works: workList{onTwo, onOne},
-			want: &Place{"cluster1", "hosted"}},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			if test.addon == nil {
-				test.addon = addon
-			}
-			found, err := NewShipped(test.addon, test.works)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var got *Place
-			if found != nil {
-				got = &found.Place
-			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
 	}
 }
 

@@ -17,36 +17,37 @@ import (
 	"open-cluster-management.io/helloworld-addon/manifests"
 )
 
-// Shipped is what the ManifestWorks of an add-on install now. A managed cluster
-// cannot write it, unlike the add-on's status.
+// Shipped is what the ManifestWorks of an add-on install now.
+//
+// A managed cluster may change the ManifestWorks in its own namespace of the hub,
+// labels included (OCM's ClusterRole of the work agent has update and patch:
+// https://github.com/open-cluster-management-io/ocm/blob/v1.2.1/pkg/registration/hub/manifests/rbac/managedcluster-work-clusterrole.yaml).
+// So what a work says reaches no cluster but the one whose namespace it is in.
 type Shipped struct {
 	Place
 	Deployment *appsv1.Deployment
-	// Objects are all objects of the works, as they are shipped.
+	// Objects are all objects of the works, as they are shipped: from the hosting
+	// cluster's work those for the hosting cluster, from the managed cluster's those
+	// for the managed cluster.
 	Objects []runtime.Object
 }
 
 // NewShipped returns what the works of the add-on install, or nil when none of
 // them carries an agent. Where several do, as after a change of the hosting
 // cluster with an earlier version, the one that the annotation names counts.
-// Works that are being deleted, and those of an earlier ManagedClusterAddOn of
-// the name, do not count.
+// works are those that ownWorks returns.
 func NewShipped(addon *addonv1beta1.ManagedClusterAddOn, works []*workv1.ManifestWork) (*Shipped, error) {
 	var shipped *Shipped
-	var objects []runtime.Object
+	decoded := map[string][]runtime.Object{} // by the work's namespace
 	for _, work := range works {
-		if !current(addon, work) {
-			continue
-		}
-		found, err := decodeWork(work)
+		objects, deployment, err := decodeWork(addon, work)
 		if err != nil {
+			if formerHost(addon, work) {
+				continue // it is not this add-on's cluster that could mend it
+			}
 			return nil, err
 		}
-		objects = append(objects, found...)
-		deployment, err := agentOf(found)
-		if err != nil {
-			return nil, fmt.Errorf("decode the agent's Deployment in ManifestWork %s/%s: %w", work.Namespace, work.Name, err)
-		}
+		decoded[work.Namespace] = append(decoded[work.Namespace], objects...)
 		if deployment == nil {
 			continue
 		}
@@ -59,50 +60,82 @@ func NewShipped(addon *addonv1beta1.ManagedClusterAddOn, works []*workv1.Manifes
 		}
 	}
 	if shipped != nil {
-		shipped.Objects = objects
+		shipped.Objects = decoded[addon.Namespace]
+		if shipped.HostingCluster != "" {
+			shipped.Objects = append(shipped.Objects, decoded[shipped.HostingCluster]...)
+		}
 	}
 	return shipped, nil
 }
 
-// current reports whether the work belongs to this very ManagedClusterAddOn. A
-// work in a hosting cluster's namespace has no owner: Kubernetes allows none in
-// another namespace.
-func current(addon *addonv1beta1.ManagedClusterAddOn, work *workv1.ManifestWork) bool {
-	if work.DeletionTimestamp != nil {
-		return false
+// ownWorks returns those of the works that belong to this very ManagedClusterAddOn.
+// Works that are being deleted, and those of an earlier ManagedClusterAddOn of the
+// name, do not.
+//
+// A work in another cluster's namespace has no owner, because Kubernetes allows
+// none in another namespace, and its labels prove nothing. It counts where a user
+// of the hub has named that cluster as the hosting cluster, or where the framework
+// has shipped to a hosting cluster before: a former one is then to be found, which
+// keeps the add-on as it is. The finalizer that tells it is metadata, which managed
+// clusters cannot write.
+func ownWorks(addon *addonv1beta1.ManagedClusterAddOn, works []*workv1.ManifestWork) []*workv1.ManifestWork {
+	var own []*workv1.ManifestWork
+	for _, work := range works {
+		if work.DeletionTimestamp != nil {
+			continue
+		}
+		if owner := metav1.GetControllerOf(work); owner != nil && owner.UID != addon.UID {
+			continue
+		}
+		if formerHost(addon, work) && !slices.Contains(addon.Finalizers, addonv1beta1.AddonHostingManifestFinalizer) {
+			continue
+		}
+		own = append(own, work)
 	}
-	owner := metav1.GetControllerOf(work)
-	return owner == nil || owner.UID == addon.UID
+	return own
 }
 
-func decodeWork(work *workv1.ManifestWork) ([]runtime.Object, error) {
+// formerHost reports whether the work is neither in the managed cluster's namespace
+// nor in that of the hosting cluster.
+func formerHost(addon *addonv1beta1.ManagedClusterAddOn, work *workv1.ManifestWork) bool {
+	return work.Namespace != addon.Namespace && work.Namespace != HostingCluster(addon)
+}
+
+// decodeWork returns the objects that the work may install on the cluster whose
+// namespace it is in, and the agent's Deployment among them, or nil.
+func decodeWork(addon *addonv1beta1.ManagedClusterAddOn, work *workv1.ManifestWork) ([]runtime.Object, *appsv1.Deployment, error) {
 	objects := make([]runtime.Object, 0, len(work.Spec.Workload.Manifests))
+	var agent *appsv1.Deployment
 	for i := range work.Spec.Workload.Manifests {
 		object := &unstructured.Unstructured{}
 		if err := object.UnmarshalJSON(work.Spec.Workload.Manifests[i].Raw); err != nil {
-			return nil, fmt.Errorf("decode manifest %d of ManifestWork %s/%s: %w", i, work.Namespace, work.Name, err)
+			return nil, nil, fmt.Errorf("decode manifest %d of ManifestWork %s/%s: %w", i, work.Namespace, work.Name, err)
 		}
-		objects = append(objects, object)
-	}
-	return objects, nil
-}
-
-func agentOf(objects []runtime.Object) (*appsv1.Deployment, error) {
-	for _, object := range objects {
-		found, ok := object.(*unstructured.Unstructured)
-		if !ok || found.GetKind() != "Deployment" || found.GetName() != manifests.AgentDeployment {
+		if isOnHosting(object) == (work.Namespace == addon.Namespace) {
 			continue
 		}
-		deployment := &appsv1.Deployment{}
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(found.Object, deployment); err != nil {
-			return nil, err
+		objects = append(objects, object)
+		if object.GetKind() != "Deployment" || object.GetName() != manifests.AgentDeployment {
+			continue
 		}
-		if len(deployment.Spec.Template.Spec.Containers) == 0 {
-			return nil, fmt.Errorf("it has no container")
+		deployment, err := decodeAgent(object)
+		if err != nil {
+			return nil, nil, fmt.Errorf("decode the agent's Deployment in ManifestWork %s/%s: %w", work.Namespace, work.Name, err)
 		}
-		return deployment, nil
+		agent = deployment
 	}
-	return nil, nil
+	return objects, agent, nil
+}
+
+func decodeAgent(object *unstructured.Unstructured) (*appsv1.Deployment, error) {
+	deployment := &appsv1.Deployment{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, deployment); err != nil {
+		return nil, err
+	}
+	if len(deployment.Spec.Template.Spec.Containers) == 0 {
+		return nil, fmt.Errorf("it has no container")
+	}
+	return deployment, nil
 }
 
 // neighboursIn returns the agents that the works in one cluster's namespace ship

@@ -37,8 +37,8 @@ type Config struct {
 	// ManagedClusterAddOns (with addon-framework's index AddonByConfig), of its
 	// ManifestWorks, and of AddOnDeploymentConfigs.
 	AddOns, Works, Configs cache.SharedIndexInformer
-	// DeployWorks returns the ManifestWorks that carry the agent of a cluster.
-	DeployWorks func(cluster string) ([]*workv1.ManifestWork, error)
+	// DeployWorks returns the ManifestWorks that carry the agent of an add-on.
+	DeployWorks func(addOn *addonv1beta1.ManagedClusterAddOn) ([]*workv1.ManifestWork, error)
 	// Inspect looks into the configuration of an add-on.
 	Inspect func(addOn *addonv1beta1.ManagedClusterAddOn) Inspection
 
@@ -170,7 +170,7 @@ func (c *Controller) reconcile(ctx context.Context, cluster string) (time.Durati
 	if err != nil {
 		return 0, fmt.Errorf("get ManagedClusterAddOn of cluster %s: %w", cluster, err)
 	}
-	works, err := c.config.DeployWorks(cluster)
+	works, err := c.config.DeployWorks(addOn)
 	if err != nil {
 		return 0, err
 	}
