@@ -74,9 +74,11 @@ func isSystemNamespace(name string) bool {
 // shipped now (nil: nothing).
 //
 // A namespace with copies is never left behind, so a change is refused while
-// they may be there: only disabling the add-on removes them. The mode and the
-// hosting cluster are not changed while an agent is shipped: OCM's framework
-// leaves the former cluster's ManifestWork and its finalizer behind.
+// they may be there: only disabling the add-on removes them. Where nothing is
+// shipped, for example because somebody deleted the ManifestWork, they are in the
+// namespace of the status. The mode and the hosting cluster are not changed while
+// an agent is shipped: OCM's framework leaves the former cluster's ManifestWork and
+// its finalizer behind.
 //
 // While the add-on is being deleted the agent stays where it is: OCM drops
 // configs from the status before the pre-delete hook has run.
@@ -85,22 +87,29 @@ func settlePlace(addon *addonv1beta1.ManagedClusterAddOn, config *addonv1beta1.A
 		return shipped.Place, nil
 	}
 	wanted, err := WantedPlace(addon, config)
-	if err != nil || shipped == nil || wanted == shipped.Place {
+	if err != nil {
 		return wanted, err
 	}
-	if wanted.HostingCluster != shipped.HostingCluster {
-		return shipped.Place, fmt.Errorf("the annotation %s of ManagedClusterAddOn %s/%s now names %s, but the agent runs on %s: "+
+	present := wanted
+	switch {
+	case shipped != nil:
+		present = shipped.Place
+	case addon.Status.Namespace != "":
+		present.Namespace = addon.Status.Namespace
+	}
+	if wanted.HostingCluster != present.HostingCluster {
+		return present, fmt.Errorf("the annotation %s of ManagedClusterAddOn %s/%s now names %s, but the agent runs on %s: "+
 			"set it back, or disable the add-on and enable it again: %s",
 			addonv1beta1.HostingClusterNameAnnotationKey, addon.Namespace, addon.Name,
-			hostName(wanted.HostingCluster), hostName(shipped.HostingCluster), disableCommand(addon))
+			hostName(wanted.HostingCluster), hostName(present.HostingCluster), disableCommand(addon))
 	}
-	if !everRan(addon) {
+	if wanted == present || !everRan(addon) {
 		return wanted, nil
 	}
 	_, from := wantedNamespace(addon, config)
-	return shipped.Place, fmt.Errorf("the install namespace of ManagedClusterAddOn %s/%s would move from %q to %q (from %s), "+
+	return present, fmt.Errorf("the install namespace of ManagedClusterAddOn %s/%s would move from %q to %q (from %s), "+
 		"and the copies are in %q: set it back, or disable the add-on, which removes the copies, and enable it again: %s",
-		addon.Namespace, addon.Name, shipped.Namespace, wanted.Namespace, from, shipped.Namespace, disableCommand(addon))
+		addon.Namespace, addon.Name, present.Namespace, wanted.Namespace, from, present.Namespace, disableCommand(addon))
 }
 
 func hostName(hostingCluster string) string {

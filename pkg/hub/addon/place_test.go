@@ -42,6 +42,9 @@ func TestSettlePlace(t *testing.T) {
 		{name: "an agent that never reported has no copies: it moves", addon: newAddon("cluster2", "there"), shipped: &here, want: there},
 		{name: "a move would leave the copies behind", addon: reported(newAddon("cluster2", "there")), shipped: &here, want: here,
 			err: `would move from "here" to "there" (from spec.installNamespace`},
+		{name: "a move, the ManifestWork deleted by hand", addon: installed(reported(newAddon("cluster2", "there")), "here"), want: here,
+			err: `would move from "here" to "there" (from spec.installNamespace`},
+		{name: "a move before the agent ever reported, nothing shipped", addon: installed(newAddon("cluster2", "there"), "here"), want: there},
 		{name: "being deleted, its config gone from the status: the hook runs where the copies are",
 			addon: deleting(reported(newAddon("cluster2", "there"))), shipped: &here, want: here},
 		{name: "hosted mode taken back", addon: newAddon("cluster2", "here"), shipped: &onOne, want: onOne,
@@ -66,6 +69,12 @@ func TestSettlePlace(t *testing.T) {
 			}
 		})
 	}
+}
+
+// installed makes the add-on one that OCM has been told to install in the namespace.
+func installed(addon *addonv1beta1.ManagedClusterAddOn, namespace string) *addonv1beta1.ManagedClusterAddOn {
+	addon.Status.Namespace = namespace
+	return addon
 }
 
 func TestCheckNeighbours(t *testing.T) {
