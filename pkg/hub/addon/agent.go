@@ -79,8 +79,10 @@ func (a *AgentAddon) Manifests(_ context.Context, cluster *clusterv1.ManagedClus
 }
 
 // uninstallObjects returns the objects while the pre-delete hook runs: the agent
-// as it is shipped, and the hook beside it. OCM drops configs from the status of
-// an add-on that is being deleted; the hook is then made of what is shipped.
+// as it is shipped, and the hook beside it. The hook is made of what is shipped where
+// the agent has run so: a config that OCM's rollout has not brought to the cluster
+// may have an image that does not start. Else it is made of the present config, by
+// which a hook that does not start can be mended.
 func (a *AgentAddon) uninstallObjects(cluster *clusterv1.ManagedCluster, addon *addonv1beta1.ManagedClusterAddOn,
 	config *addonv1beta1.AddOnDeploymentConfig, shipped *Shipped) ([]runtime.Object, error) {
 	if shipped == nil {
@@ -94,7 +96,7 @@ func (a *AgentAddon) uninstallObjects(cluster *clusterv1.ManagedCluster, addon *
 		}
 		return withHook(nil, values)
 	}
-	if config != nil {
+	if config != nil && !shipped.hasRun(addon) {
 		if values, err := a.values(cluster, addon, config, shipped); err == nil {
 			return withHook(shipped.Objects, values)
 		}

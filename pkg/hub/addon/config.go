@@ -3,6 +3,7 @@ package addon
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -48,9 +49,11 @@ type foundConfig struct {
 // managed cluster can write the status with the reference, and must not learn by
 // it what other configs contain, for example a proxy's password.
 //
-// While the add-on is being deleted the present content counts: there is no
-// rollout any more, and an image with which the pre-delete hook cannot start can
-// still be mended.
+// While the add-on is being deleted the present content counts, if every cluster
+// without a placement may use it: there is no rollout any more, and an image with
+// which the pre-delete hook cannot start can still be mended. The config of a
+// placement needs the hash also then, because another placement's clusters can
+// name it in their status.
 func desiredConfig(addon *addonv1beta1.ManagedClusterAddOn, management *addonv1beta1.ClusterManagementAddOn,
 	desired *addonv1beta1.ConfigSpecHash, found foundConfig) (*addonv1beta1.AddOnDeploymentConfig, error) {
 	name := fmt.Sprintf("AddOnDeploymentConfig %s/%s", desired.Namespace, desired.Name)
@@ -63,7 +66,8 @@ func desiredConfig(addon *addonv1beta1.ManagedClusterAddOn, management *addonv1b
 			"or of the ClusterManagementAddOn %s", name, addon.Namespace, addon.Name, addon.Name)
 	case found.err != nil:
 		return nil, fmt.Errorf("read %s: %w", name, found.err)
-	case found.hash != desired.SpecHash && addon.DeletionTimestamp == nil:
+	case found.hash != desired.SpecHash && (addon.DeletionTimestamp == nil ||
+		!isAmong(configsForAll(addon, management), desired.ConfigReferent)):
 		return nil, fmt.Errorf("the present content of %s: %w", name, errNotDesired)
 	}
 	config := &addonv1beta1.AddOnDeploymentConfig{}
@@ -78,18 +82,27 @@ func desiredConfig(addon *addonv1beta1.ManagedClusterAddOn, management *addonv1b
 // one of its placements.
 func namesConfig(addon *addonv1beta1.ManagedClusterAddOn, management *addonv1beta1.ClusterManagementAddOn,
 	referent addonv1beta1.ConfigReferent) bool {
-	var named []addonv1beta1.AddOnConfig
-	named = append(named, addon.Spec.Configs...)
+	named := configsForAll(addon, management)
 	if management != nil {
-		named = append(named, management.Spec.DefaultConfigs...)
 		for _, placement := range management.Spec.InstallStrategy.Placements {
 			named = append(named, placement.Configs...)
 		}
 	}
-	for _, config := range named {
-		if config.ConfigGroupResource == deploymentConfigs && config.ConfigReferent == referent {
-			return true
-		}
+	return isAmong(named, referent)
+}
+
+// configsForAll returns the configs that are named for the add-on whatever
+// placement selects the cluster.
+func configsForAll(addon *addonv1beta1.ManagedClusterAddOn, management *addonv1beta1.ClusterManagementAddOn) []addonv1beta1.AddOnConfig {
+	named := slices.Clone(addon.Spec.Configs)
+	if management != nil {
+		named = append(named, management.Spec.DefaultConfigs...)
 	}
-	return false
+	return named
+}
+
+func isAmong(configs []addonv1beta1.AddOnConfig, referent addonv1beta1.ConfigReferent) bool {
+	return slices.ContainsFunc(configs, func(config addonv1beta1.AddOnConfig) bool {
+		return config.ConfigGroupResource == deploymentConfigs && config.ConfigReferent == referent
+	})
 }

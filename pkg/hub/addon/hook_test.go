@@ -130,21 +130,43 @@ func TestWhichObjectsWhen(t *testing.T) {
 	}
 }
 
-// TestHookCanBeMended: an agent whose image cannot be pulled is deleted when the
-// config names one that can, though OCM rolls nothing out any more.
-func TestHookCanBeMended(t *testing.T) {
+// TestHookOfAConfigOfAnotherHash: an agent whose image cannot be pulled is deleted
+// when the config names one that can, though OCM rolls nothing out any more. An
+// agent that runs is deleted with the image with which it runs, and no cluster gets
+// the content of another placement's config.
+func TestHookOfAConfigOfAnotherHash(t *testing.T) {
 	config := newConfig(func(spec *addonv1beta1.AddOnDeploymentConfigSpec) {
-		spec.CustomizedVariables = []addonv1beta1.CustomizedVariable{variable(VariableAgentImage, "mirror.example/agent:mended")}
+		spec.CustomizedVariables = []addonv1beta1.CustomizedVariable{variable(VariableAgentImage, "mirror.example/agent:present")}
 	})
-	addon := deleting(refer(reported(newAddon("cluster2", "")), "the broken one"), addonv1beta1.AddonPreDeleteHookFinalizer)
-	work := shipped(t, addon, Place{Namespace: "here"}, Values{Image: "mirror.example/agent:none"})
-	objects, err := newTestAddon(t, "image", naming(), config, work).Manifests(t.Context(), newCluster("cluster2"), addon)
-	if err != nil {
-		t.Fatal(err)
-	}
-	hook := hookOf(t, objects)
-	if got := hook.Spec.Template.Spec.Containers[0].Image; hook.Namespace != "here" || got != "mirror.example/agent:mended" {
-		t.Errorf("the hook is %s in %s", got, hook.Namespace)
+	ofPlacement := naming()
+	ofPlacement.Spec.InstallStrategy.Placements = []addonv1beta1.PlacementStrategy{{Configs: ofPlacement.Spec.DefaultConfigs}}
+	ofPlacement.Spec.DefaultConfigs = nil
+	for _, test := range []struct {
+		name       string
+		management *addonv1beta1.ClusterManagementAddOn
+		applied    string
+		want       string
+	}{
+		{"never rolled out: it can be mended", naming(), "", "mirror.example/agent:present"},
+		{"rolled out with an earlier config: it can be mended", naming(), "earlier", "mirror.example/agent:present"},
+		{"rolled out: the present config may be a broken one that has not reached the cluster", naming(), "former", "mirror.example/agent:shipped"},
+		{"a placement's config", ofPlacement, "", "mirror.example/agent:shipped"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			addon := deleting(refer(reported(newAddon("cluster2", "")), "former"), addonv1beta1.AddonPreDeleteHookFinalizer)
+			if test.applied != "" {
+				addon.Status.ConfigReferences[0].LastAppliedConfig = &addonv1beta1.ConfigSpecHash{SpecHash: test.applied}
+			}
+			work := shipped(t, addon, Place{Namespace: "here"}, Values{Image: "mirror.example/agent:shipped", ConfigHash: "former"})
+			objects, err := newTestAddon(t, "image", test.management, config, work).Manifests(t.Context(), newCluster("cluster2"), addon)
+			if err != nil {
+				t.Fatal(err)
+			}
+			hook := hookOf(t, objects)
+			if got := hook.Spec.Template.Spec.Containers[0].Image; hook.Namespace != "here" || got != test.want {
+				t.Errorf("the hook is %s in %s, want %s", got, hook.Namespace, test.want)
+			}
+		})
 	}
 }
 

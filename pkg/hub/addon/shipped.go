@@ -174,6 +174,14 @@ func agentNamespace(work *workv1.ManifestWork) (string, error) {
 	return "", nil
 }
 
+// hasRun reports whether an agent has been rolled out with the config with which it
+// is shipped: OCM's add-on manager then puts its hash as lastAppliedConfig.
+func (s *Shipped) hasRun(addon *addonv1beta1.ManagedClusterAddOn) bool {
+	reference := configReference(addon)
+	return reference != nil && reference.LastAppliedConfig != nil &&
+		reference.LastAppliedConfig.SpecHash == s.Deployment.Annotations[manifests.ConfigHashAnnotation]
+}
+
 // values returns the values with which the shipped agent was rendered, as far as
 // the pre-delete hook depends on them. The hook of an add-on whose config has
 // gone from its status is then the same Job as before.
