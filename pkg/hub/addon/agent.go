@@ -144,19 +144,24 @@ func (a *AgentAddon) place(addon *addonv1beta1.ManagedClusterAddOn, config *addo
 	if err != nil || shipped != nil && place == shipped.Place {
 		return place, err
 	}
+	return place, a.checkNeighbours(addon, place)
+}
+
+// checkNeighbours refuses a place in which the agent of another add-on runs.
+func (a *AgentAddon) checkNeighbours(addon *addonv1beta1.ManagedClusterAddOn, place Place) error {
 	host := place.HostingCluster
 	if host == "" {
 		host = addon.Namespace
 	}
 	works, err := a.cache.worksIn(host)
 	if err != nil {
-		return Place{}, err
+		return err
 	}
 	neighbours, err := neighboursIn(works)
 	if err != nil {
-		return Place{}, err
+		return err
 	}
-	return place, checkNeighbours(addon, place, neighbours)
+	return checkNeighbours(addon, place, neighbours)
 }
 
 func (a *AgentAddon) shipped(addon *addonv1beta1.ManagedClusterAddOn) (*Shipped, error) {

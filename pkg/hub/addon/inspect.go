@@ -31,6 +31,10 @@ func (a *AgentAddon) Inspect(addon *addonv1beta1.ManagedClusterAddOn) rollout.In
 	if err == nil {
 		_, err = a.place(addon, config, shipped)
 	}
+	if err == nil && shipped != nil {
+		// Both run already, as an earlier version allowed: stopping one is the users' choice.
+		err = a.checkNeighbours(addon, shipped.Place)
+	}
 	_, valuesErr := NewValues(addon, Place{}, config, "")
 	inspection.Refused = errors.Join(err, valuesErr)
 	return inspection

@@ -108,6 +108,14 @@ func TestTwoHostedAgentsNeverShareANamespace(t *testing.T) {
 	if _, err := agentAddon.Manifests(t.Context(), newCluster("cluster2"), first); err != nil {
 		t.Errorf("the one that was there first is refused: %v", err)
 	}
+
+	both := newTestAddon(t, "image", work, shipped(t, second, Place{"cluster1", "agents"}, Values{Image: "image"}))
+	for cluster, addon := range map[string]*addonv1beta1.ManagedClusterAddOn{"cluster2": first, "cluster3": second} {
+		if objects, err := both.Manifests(t.Context(), newCluster(cluster), addon); err != nil || len(objects) == 0 {
+			t.Errorf("%s: an agent that shared a namespace before is taken away: %d objects, error %v", cluster, len(objects), err)
+		}
+		checkError(t, both.Inspect(addon).Refused, "two agents in one namespace would share their secret and lease")
+	}
 }
 
 // TestHookOfWhatIsShipped: the hook of an add-on whose config has gone is the same
