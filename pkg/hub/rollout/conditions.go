@@ -23,7 +23,8 @@ const (
 	// because the image cannot be pulled.
 	ReasonAgentNotAvailable = "AgentNotAvailable"
 	// ReasonNotReported, with status Unknown: the cluster's work agent has not
-	// reported on it, for example because the cluster is not accepted by the hub.
+	// reported on it, for example because the cluster is not accepted by the hub, or
+	// is not available.
 	ReasonNotReported = "NotReported"
 )
 
@@ -48,8 +49,9 @@ const (
 // Unknown, while the agent does not renew its lease.
 const ReasonAgentSilent = "AgentSilent"
 
-// startGrace is how long an agent may take to become available before it counts
-// as degraded. On a cluster that has to pull the image it usually takes less.
+// startGrace is how long the hub sees an agent without an available pod before it
+// counts as degraded, by the hub's own clock. A start takes less, also where the
+// image has to be pulled, and so does an upgrade.
 const startGrace = 30 * time.Second
 
 // maxMessage bounds a condition's message, in bytes.
@@ -68,9 +70,9 @@ type Inspection struct {
 }
 
 // Conditions changes the add-on's conditions to what the inspection and the state
-// of the agent's Deployment ask for. It returns when to look again because of the
-// time alone, or zero.
-func Conditions(addOn *addonv1beta1.ManagedClusterAddOn, inspection Inspection, state State, shipped bool, now time.Time) time.Duration {
+// of the agent's Deployment ask for. down is how long the hub has seen State.Down.
+// It returns when to look again because of the time alone, or zero.
+func Conditions(addOn *addonv1beta1.ManagedClusterAddOn, inspection Inspection, state State, shipped bool, down time.Duration) time.Duration {
 	if addOn.DeletionTimestamp != nil {
 		return 0
 	}
@@ -86,16 +88,33 @@ func Conditions(addOn *addonv1beta1.ManagedClusterAddOn, inspection Inspection, 
 	if !shipped {
 		return 0
 	}
-	degraded, after := degraded(addOn.Namespace, state, now)
+	if lost(addOn) {
+		state = State{}
+	}
+	degraded, after := degraded(addOn.Namespace, state, down)
 	if degraded != nil {
 		meta.SetStatusCondition(conditions, *degraded)
 	}
 	return after
 }
 
+// leaseNotFound is the reason of Available with status Unknown by which a cluster
+// that is there says that the agent has no lease yet.
+// https://github.com/open-cluster-management-io/ocm/blob/v1.2.1/pkg/registration/spoke/addon/lease_controller.go
+const leaseNotFound = "ManagedClusterAddOnLeaseNotFound"
+
+// lost reports whether OCM has lost the cluster on which the agent runs, so that
+// what the work agent reported last is not known to be true. In hosted mode OCM
+// looks at the managed cluster, and the agent runs on another one.
+func lost(addOn *addonv1beta1.ManagedClusterAddOn) bool {
+	available := meta.FindStatusCondition(addOn.Status.Conditions, addonv1beta1.ManagedClusterAddOnConditionAvailable)
+	return available != nil && available.Status == metav1.ConditionUnknown && available.Reason != leaseNotFound &&
+		addOn.Annotations[addonv1beta1.HostingClusterNameAnnotationKey] == ""
+}
+
 // degraded returns the condition Degraded, or nil for the one of before: an agent
 // that starts is given startGrace.
-func degraded(cluster string, state State, now time.Time) (*metav1.Condition, time.Duration) {
+func degraded(cluster string, state State, down time.Duration) (*metav1.Condition, time.Duration) {
 	condition := func(status metav1.ConditionStatus, reason, format string, args ...any) *metav1.Condition {
 		return &metav1.Condition{Type: addonv1beta1.ManagedClusterAddOnConditionDegraded, Status: status, Reason: reason,
 			Message: shorten(fmt.Sprintf(format, args...))}
@@ -104,19 +123,17 @@ func degraded(cluster string, state State, now time.Time) (*metav1.Condition, ti
 	look := fmt.Sprintf("look at it there: kubectl describe deploy,rs,pod -n %s -l app.kubernetes.io/name=%s", state.Namespace, manifests.AgentDeployment)
 	switch {
 	case state.Namespace == "":
-		return condition(metav1.ConditionUnknown, ReasonNotReported, "the work agent of cluster %s has not reported on the agent's Deployment yet: "+
+		return condition(metav1.ConditionUnknown, ReasonNotReported, "the work agent of cluster %s does not report on the agent's Deployment: "+
 			"is the cluster accepted, and available (kubectl get managedcluster %s)?", cluster, cluster), 0
 	case state.FailureMessage != "" && state.Available == 0:
 		return condition(metav1.ConditionTrue, ReasonAgentNotCreated, "%s cannot create its pod: %s", where, state.FailureMessage), 0
-	case state.Available > 0:
+	case !state.Down():
 		return condition(metav1.ConditionFalse, ReasonAgentAvailable, "%s is available", where), 0
-	}
-	since := time.Duration(0)
-	if !state.AvailableChanged.IsZero() {
-		since = max(now.Sub(state.AvailableChanged), 0)
-	}
-	if since < startGrace {
-		return nil, startGrace - since
+	case down < startGrace:
+		return nil, startGrace - down
+	case state.Missing:
+		return condition(metav1.ConditionTrue, ReasonAgentNotAvailable, "%s is not there: OCM's work agent puts it back, or says in the ManifestWork "+
+			"why it cannot: kubectl describe manifestwork -n %s", where, cluster), 0
 	}
 	return condition(metav1.ConditionTrue, ReasonAgentNotAvailable, "%s has no available pod (%s): %s", where, state.ProgressMessage, look), 0
 }

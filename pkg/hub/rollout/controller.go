@@ -31,6 +31,10 @@ const workers = 4
 // requestTimeout bounds the requests for one cluster.
 const requestTimeout = 10 * time.Second
 
+// settleTime is how long OCM's add-on manager is given after a change of a config.
+// It usually moves the desired hashes within that, and then nothing is pending.
+const settleTime = 10 * time.Second
+
 // Config is what a Controller works with.
 type Config struct {
 	// AddOns, Works and Configs are the informers of the add-on's
@@ -52,6 +56,11 @@ type Controller struct {
 	config Config
 	addOns addonlisters.ManagedClusterAddOnLister
 	queue  workqueue.TypedRateLimitingInterface[string]
+
+	mu sync.Mutex
+	// down is since when the agent of a cluster has been seen without an available
+	// pod.
+	down map[string]time.Time
 }
 
 // New returns a Controller that does nothing until it is run.
@@ -61,6 +70,7 @@ func New(config Config) *Controller {
 		addOns: addonlisters.NewManagedClusterAddOnLister(config.AddOns.GetIndexer()),
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(workqueue.DefaultTypedControllerRateLimiter[string](),
 			workqueue.TypedRateLimitingQueueConfig[string]{Name: "rollout", Clock: config.Clock}),
+		down: map[string]time.Time{},
 	}
 }
 
@@ -118,7 +128,7 @@ func (c *Controller) workChanged(object any) {
 	c.queue.Add(work.GetNamespace())
 }
 
-// configChanged looks at every add-on that uses the config.
+// configChanged looks at every add-on that uses the config, after settleTime.
 func (c *Controller) configChanged(object any) {
 	key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object)
 	if err != nil {
@@ -130,7 +140,7 @@ func (c *Controller) configChanged(object any) {
 	}
 	for _, user := range users {
 		if cluster, _, err := cache.SplitMetaNamespaceKey(user); err == nil {
-			c.queue.Add(cluster)
+			c.queue.AddAfter(cluster, settleTime)
 		}
 	}
 }
@@ -165,6 +175,7 @@ func (c *Controller) next(ctx context.Context) bool {
 func (c *Controller) reconcile(ctx context.Context, cluster string) (time.Duration, error) {
 	addOn, err := c.addOns.ManagedClusterAddOns(cluster).Get(manifests.AddonName)
 	if apierrors.IsNotFound(err) {
+		c.downFor(cluster, State{})
 		return 0, nil
 	}
 	if err != nil {
@@ -177,14 +188,30 @@ func (c *Controller) reconcile(ctx context.Context, cluster string) (time.Durati
 	if err := c.release(ctx, addOn, works); err != nil {
 		return 0, err
 	}
-	changed := addOn.DeepCopy()
-	after := Conditions(changed, c.config.Inspect(addOn), StateOf(works), len(works) > 0, c.config.Clock.Now())
+	changed, state := addOn.DeepCopy(), StateOf(works)
+	after := Conditions(changed, c.config.Inspect(addOn), state, len(works) > 0, c.downFor(cluster, state))
 	writer := patcher.NewPatcher[*addonv1beta1.ManagedClusterAddOn, addonv1beta1.ManagedClusterAddOnSpec,
 		addonv1beta1.ManagedClusterAddOnStatus](c.config.AddOnClient.ManagedClusterAddOns(cluster))
 	if _, err := writer.PatchStatus(ctx, changed, changed.Status, addOn.Status); err != nil {
 		return 0, fmt.Errorf("write the conditions of ManagedClusterAddOn %s: %w", klog.KObj(addOn), err)
 	}
 	return after, nil
+}
+
+// downFor returns how long the cluster's agent has been seen without an available
+// pod, and remembers it.
+func (c *Controller) downFor(cluster string, state State) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !state.Down() {
+		delete(c.down, cluster)
+		return 0
+	}
+	now := c.config.Clock.Now()
+	if _, known := c.down[cluster]; !known {
+		c.down[cluster] = now
+	}
+	return now.Sub(c.down[cluster])
 }
 
 // release writes the annotation of the works that have waited for the agent.

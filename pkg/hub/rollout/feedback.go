@@ -15,7 +15,6 @@ const (
 	feedbackReplicas           = "replicas"
 	feedbackUpdatedReplicas    = "updatedReplicas"
 	feedbackAvailableReplicas  = "availableReplicas"
-	feedbackAvailableChanged   = "availableChanged"
 	feedbackProgressReason     = "progressReason"
 	feedbackProgressMessage    = "progressMessage"
 	feedbackFailureMessage     = "failureMessage"
@@ -39,7 +38,6 @@ func Feedback() workv1.ManifestConfigOption {
 			{Name: feedbackReplicas, Path: ".status.replicas"},
 			{Name: feedbackUpdatedReplicas, Path: ".status.updatedReplicas"},
 			{Name: feedbackAvailableReplicas, Path: ".status.availableReplicas"},
-			{Name: feedbackAvailableChanged, Path: condition("Available", "lastTransitionTime")},
 			{Name: feedbackProgressReason, Path: condition("Progressing", "reason")},
 			{Name: feedbackProgressMessage, Path: condition("Progressing", "message")},
 			{Name: feedbackFailureMessage, Path: condition("ReplicaFailure", "message")},

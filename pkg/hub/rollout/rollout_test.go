@@ -80,6 +80,8 @@ func newWork(annotation string, feedback map[string]any) *workv1.ManifestWork {
 func TestReleases(t *testing.T) {
 	notApplied := newWork("", rolledOut())
 	notApplied.Generation++
+	gone := newWork("", rolledOut())
+	gone.Status.ResourceStatus.Manifests[1].Conditions = []metav1.Condition{{Type: workv1.ManifestAvailable, Status: metav1.ConditionFalse}}
 	deleted := newAddOn("new")
 	now := metav1.Now()
 	deleted.DeletionTimestamp = &now
@@ -97,6 +99,7 @@ func TestReleases(t *testing.T) {
 		{"the Deployment's controller has not seen it", newAddOn("new"), newWork("", with(rolledOut(), feedbackObservedGeneration, 2)), false, ""},
 		{"the new pod is not available", newAddOn("new"), newWork("", with(rolledOut(), feedbackAvailableReplicas, nil)), false, ""},
 		{"the available pod is the old one", newAddOn("new"), newWork("", with(rolledOut(), feedbackReplicas, 2)), false, ""},
+		{"its Deployment is gone since", newAddOn("new"), gone, false, ""},
 		{"nothing runs, as after scaling to 0", newAddOn("new"),
 			newWork("", with(with(with(rolledOut(), feedbackReplicas, nil), feedbackUpdatedReplicas, nil), feedbackAvailableReplicas, nil)), false, ""},
 		{"the work has changed since it was applied", newAddOn("new"), notApplied, false, desired},
@@ -163,34 +166,61 @@ func TestHold(t *testing.T) {
 }
 
 func TestDegraded(t *testing.T) {
-	at := func(age time.Duration) string { return noon.Add(-age).Format(time.RFC3339) }
-	down := func(age time.Duration) map[string]any {
-		return with(with(with(rolledOut(), feedbackAvailableReplicas, nil), feedbackAvailableChanged, at(age)),
-			feedbackProgressMessage, "ReplicaSet is progressing.")
+	down := func() map[string]any {
+		return with(with(rolledOut(), feedbackAvailableReplicas, nil), feedbackProgressMessage, "ReplicaSet is progressing.")
+	}
+	lost := func(addOn *addonv1beta1.ManagedClusterAddOn) {
+		addOn.Status.Conditions = []metav1.Condition{{Type: "Available", Status: metav1.ConditionUnknown, Reason: "ManagedClusterLeaseUpdateStopped"}}
+	}
+	starts := func(addOn *addonv1beta1.ManagedClusterAddOn) {
+		addOn.Status.Conditions = []metav1.Condition{{Type: "Available", Status: metav1.ConditionUnknown, Reason: leaseNotFound}}
+	}
+	lostHosted := func(addOn *addonv1beta1.ManagedClusterAddOn) {
+		lost(addOn)
+		addOn.Annotations = map[string]string{addonv1beta1.HostingClusterNameAnnotationKey: "cluster2"}
+	}
+	missing := func(work *workv1.ManifestWork) {
+		work.Status.ResourceStatus.Manifests[1].Conditions = []metav1.Condition{{Type: workv1.ManifestAvailable, Status: metav1.ConditionFalse}}
 	}
 	tests := []struct {
 		name     string
+		addOn    func(*addonv1beta1.ManagedClusterAddOn)
 		feedback map[string]any
+		work     func(*workv1.ManifestWork)
+		down     time.Duration
 		want     string
 		message  string
 		after    time.Duration
 	}{
-		{"available", rolledOut(), "False/AgentAvailable", "Deployment default/helloworld-agent for cluster cluster1 is available", 0},
-		{"the work agent has not reported: the cluster may not be accepted", nil, "Unknown/NotReported", "kubectl get managedcluster cluster1", 0},
-		{"its pod cannot be created", with(down(0), feedbackFailureMessage, "no PriorityClass with name x was found"),
-			"True/AgentNotCreated", "cannot create its pod: no PriorityClass with name x was found", 0},
-		{"a second pod cannot be created, the first one runs", with(rolledOut(), feedbackFailureMessage, "quota"), "False/AgentAvailable", "", 0},
-		{"it starts", down(10 * time.Second), "", "", 20 * time.Second},
-		{"it does not come up", down(30 * time.Second), "True/AgentNotAvailable",
-			"has no available pod (ReplicaSet is progressing.): look at it there: kubectl describe deploy,rs,pod -n default", 0},
-		{"its Deployment has no conditions yet", with(down(0), feedbackAvailableChanged, nil), "", "", startGrace},
-		{"a clock ahead of the hub's is given time", down(-time.Hour), "", "", startGrace},
+		{name: "available", feedback: rolledOut(),
+			want: "False/AgentAvailable", message: "Deployment default/helloworld-agent for cluster cluster1 is available"},
+		{name: "the work agent has not reported: the cluster may not be accepted",
+			want: "Unknown/NotReported", message: "kubectl get managedcluster cluster1"},
+		{name: "its pod cannot be created", feedback: with(down(), feedbackFailureMessage, "no PriorityClass with name x was found"),
+			want: "True/AgentNotCreated", message: "cannot create its pod: no PriorityClass with name x was found"},
+		{name: "a second pod cannot be created, the first one runs", feedback: with(rolledOut(), feedbackFailureMessage, "quota"),
+			want: "False/AgentAvailable"},
+		{name: "it starts", feedback: down(), down: 10 * time.Second, after: 20 * time.Second},
+		{name: "it does not come up", feedback: down(), down: 30 * time.Second, want: "True/AgentNotAvailable",
+			message: "has no available pod (ReplicaSet is progressing.): look at it there: kubectl describe deploy,rs,pod -n default"},
+		{name: "the work agent may put its Deployment back", feedback: rolledOut(), work: missing, down: 10 * time.Second, after: 20 * time.Second},
+		{name: "its Deployment is gone: the values of before stay in the status", feedback: rolledOut(), work: missing, down: 30 * time.Second,
+			want: "True/AgentNotAvailable", message: "is not there"},
+		{name: "the cluster is lost: what it reported last is not known to be true", addOn: lost, feedback: rolledOut(), want: "Unknown/NotReported"},
+		{name: "the agent has no lease yet", addOn: starts, feedback: rolledOut(), want: "False/AgentAvailable"},
+		{name: "the managed cluster is lost, the agent runs on another one", addOn: lostHosted, feedback: rolledOut(), want: "False/AgentAvailable"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			addOn := newAddOn("")
-			state := StateOf([]*workv1.ManifestWork{newWork("", test.feedback)})
-			after := Conditions(addOn, Inspection{}, state, true, noon)
+			addOn, work := newAddOn(""), newWork("", test.feedback)
+			if test.addOn != nil {
+				test.addOn(addOn)
+			}
+			if test.work != nil {
+				test.work(work)
+			}
+			state := StateOf([]*workv1.ManifestWork{work})
+			after := Conditions(addOn, Inspection{}, state, true, test.down)
 			var got, message string
 			if c := meta.FindStatusCondition(addOn.Status.Conditions, "Degraded"); c != nil {
 				got, message = string(c.Status)+"/"+c.Reason, c.Message
@@ -199,7 +229,7 @@ func TestDegraded(t *testing.T) {
 				t.Errorf("got %s, again after %s, want %s, %s; message: %s", got, after, test.want, test.after, message)
 			}
 			before := addOn.DeepCopy()
-			Conditions(addOn, Inspection{}, state, true, noon.Add(time.Second))
+			Conditions(addOn, Inspection{}, state, true, test.down+time.Second)
 			if diff := cmp.Diff(before, addOn); diff != "" && test.after == 0 {
 				t.Errorf("a second look changes it:\n%s", diff)
 			}
@@ -225,7 +255,7 @@ func TestConfigurationValid(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			addOn := newAddOn("")
 			meta.SetStatusCondition(&addOn.Status.Conditions, metav1.Condition{Type: ConditionConfigurationValid, Status: "True", Reason: "Before"})
-			Conditions(addOn, test.inspection, State{}, false, noon)
+			Conditions(addOn, test.inspection, State{}, false, 0)
 			got := ""
 			if c := meta.FindStatusCondition(addOn.Status.Conditions, ConditionConfigurationValid); c != nil {
 				got = string(c.Status) + "/" + c.Reason + ": " + c.Message
@@ -265,7 +295,7 @@ func TestAgentSilent(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			addOn := newAddOn("")
 			addOn.Status.Conditions = test.conditions
-			Conditions(addOn, Inspection{}, State{}, false, noon)
+			Conditions(addOn, Inspection{}, State{}, false, 0)
 			got := ""
 			if c := meta.FindStatusCondition(addOn.Status.Conditions, manifests.ConditionConfigMapsSynced); c != nil {
 				got = string(c.Status) + "/" + c.Reason
@@ -281,7 +311,7 @@ func TestNothingIsSaidOfAnAddOnThatGoes(t *testing.T) {
 	addOn := newAddOn("new")
 	now := metav1.Now()
 	addOn.DeletionTimestamp = &now
-	Conditions(addOn, Inspection{Refused: errors.New("x")}, State{}, true, noon)
+	Conditions(addOn, Inspection{Refused: errors.New("x")}, State{}, true, 0)
 	if diff := cmp.Diff([]metav1.Condition(nil), addOn.Status.Conditions, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

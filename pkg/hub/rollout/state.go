@@ -1,8 +1,6 @@
 package rollout
 
 import (
-	"time"
-
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	workv1 "open-cluster-management.io/api/work/v1"
@@ -15,6 +13,9 @@ type State struct {
 	// Namespace is that of the Deployment; empty means that the work agent has
 	// not reported on it.
 	Namespace string
+	// Missing reports that the work agent does not find the Deployment, for example
+	// because somebody deleted it. The other fields are then zero.
+	Missing bool
 	// ConfigHash is that of the config with which the Deployment was rendered;
 	// empty means none.
 	ConfigHash string
@@ -22,9 +23,6 @@ type State struct {
 	Generation, ObservedGeneration int64
 	// Replicas, Updated and Available count its pods.
 	Replicas, Updated, Available int64
-	// AvailableChanged is when its condition Available last changed, by the
-	// managed cluster's clock; zero means that it has none yet.
-	AvailableChanged time.Time
 	// ProgressReason and ProgressMessage are those of its condition Progressing,
 	// FailureMessage that of ReplicaFailure: why a pod cannot be created.
 	ProgressReason, ProgressMessage, FailureMessage string
@@ -36,8 +34,14 @@ func StateOf(works []*workv1.ManifestWork) State {
 		for i := range work.Status.ResourceStatus.Manifests {
 			manifest := &work.Status.ResourceStatus.Manifests[i]
 			resource := manifest.ResourceMeta
-			if resource.Resource == "deployments" && resource.Name == manifests.AgentDeployment &&
-				len(manifest.StatusFeedbacks.Values) > 0 {
+			if resource.Resource != "deployments" || resource.Name != manifests.AgentDeployment {
+				continue
+			}
+			// The work agent leaves the values of before.
+			if meta.IsStatusConditionFalse(manifest.Conditions, workv1.ManifestAvailable) {
+				return State{Namespace: resource.Namespace, Missing: true}
+			}
+			if len(manifest.StatusFeedbacks.Values) > 0 {
 				return stateOf(resource.Namespace, manifest.StatusFeedbacks.Values)
 			}
 		}
@@ -55,17 +59,18 @@ func stateOf(namespace string, values []workv1.FeedbackValue) State {
 			numbers[value.Name] = *value.Value.Integer
 		}
 	}
-	// A time that does not parse is none.
-	changed, _ := time.Parse(time.RFC3339, texts[feedbackAvailableChanged])
 	return State{
 		Namespace: namespace, ConfigHash: texts[feedbackConfigHash],
 		Generation: numbers[feedbackGeneration], ObservedGeneration: numbers[feedbackObservedGeneration],
 		Replicas: numbers[feedbackReplicas], Updated: numbers[feedbackUpdatedReplicas],
-		Available: numbers[feedbackAvailableReplicas], AvailableChanged: changed,
+		Available:      numbers[feedbackAvailableReplicas],
 		ProgressReason: texts[feedbackProgressReason], ProgressMessage: texts[feedbackProgressMessage],
 		FailureMessage: texts[feedbackFailureMessage],
 	}
 }
+
+// Down reports whether the agent has no available pod, as far as is known.
+func (s State) Down() bool { return s.Namespace != "" && s.Available == 0 }
 
 // RolledOut reports whether the agent runs with the config of this hash: the
 // Deployment was rendered with it, its controller has seen that, and every pod is

@@ -1,0 +1,216 @@
+package rollout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/cache"
+	clocktesting "k8s.io/utils/clock/testing"
+	addonv1beta1 "open-cluster-management.io/api/addon/v1beta1"
+	addonfake "open-cluster-management.io/api/client/addon/clientset/versioned/fake"
+	addoninformers "open-cluster-management.io/api/client/addon/informers/externalversions"
+	workfake "open-cluster-management.io/api/client/work/clientset/versioned/fake"
+	workinformers "open-cluster-management.io/api/client/work/informers/externalversions"
+	workv1 "open-cluster-management.io/api/work/v1"
+
+	"open-cluster-management.io/addon-framework/pkg/index"
+)
+
+// world is a Controller that runs on a hub of fake clients.
+type world struct {
+	addOns *addonfake.Clientset
+	works  *workfake.Clientset
+	clock  *clocktesting.FakeClock
+	// inspected counts the looks at add-ons, pending is what Inspect answers.
+	inspected atomic.Int64
+	pending   atomic.Bool
+}
+
+func run(t *testing.T, addOn *addonv1beta1.ManagedClusterAddOn, work *workv1.ManifestWork) *world {
+	t.Helper()
+	w := &world{addOns: addonfake.NewSimpleClientset(addOn), works: workfake.NewSimpleClientset(work), clock: clocktesting.NewFakeClock(noon)}
+	addOns := addoninformers.NewSharedInformerFactory(w.addOns, 0)
+	works := workinformers.NewSharedInformerFactory(w.works, 0)
+	informer, workInformer := addOns.Addon().V1beta1().ManagedClusterAddOns().Informer(), works.Work().V1().ManifestWorks().Informer()
+	if err := informer.AddIndexers(cache.Indexers{index.AddonByConfig: index.IndexAddonByConfig}); err != nil {
+		t.Fatal(err)
+	}
+	controller := New(Config{
+		AddOns: informer, Works: workInformer, Configs: addOns.Addon().V1beta1().AddOnDeploymentConfigs().Informer(),
+		DeployWorks: func(*addonv1beta1.ManagedClusterAddOn) ([]*workv1.ManifestWork, error) {
+			var found []*workv1.ManifestWork
+			for _, object := range workInformer.GetStore().List() {
+				found = append(found, object.(*workv1.ManifestWork))
+			}
+			return found, nil
+		},
+		Inspect: func(*addonv1beta1.ManagedClusterAddOn) Inspection {
+			w.inspected.Add(1)
+			if w.pending.Load() {
+				return Inspection{Configured: true, Pending: "not yet"}
+			}
+			return Inspection{Configured: true}
+		},
+		AddOnClient: w.addOns.AddonV1beta1(), WorkClient: w.works.WorkV1(), Clock: w.clock,
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	addOns.Start(ctx.Done())
+	works.Start(ctx.Done())
+	go func() { ended <- controller.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		addOns.Shutdown()
+		works.Shutdown()
+	})
+	return w
+}
+
+// condition returns the status and reason of the add-on's condition, or nothing.
+func (w *world) condition(t *testing.T, kind string) string {
+	t.Helper()
+	addOn, err := w.addOns.AddonV1beta1().ManagedClusterAddOns("cluster1").Get(t.Context(), "helloworld", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := meta.FindStatusCondition(addOn.Status.Conditions, kind); c != nil {
+		return string(c.Status) + "/" + c.Reason
+	}
+	return ""
+}
+
+func (w *world) report(t *testing.T, work *workv1.ManifestWork) {
+	t.Helper()
+	if _, err := w.works.WorkV1().ManifestWorks(work.Namespace).Update(t.Context(), work, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func eventually(t *testing.T, what string, got func() string, want string) {
+	t.Helper()
+	last := ""
+	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, 10*time.Second, true, func(context.Context) (bool, error) {
+		last = got()
+		return last == want, nil
+	})
+	if err != nil {
+		t.Fatalf("%s: got %q, want %q", what, last, want)
+	}
+}
+
+// TestRolloutGoesOn: the annotation is written when the agent runs with the
+// config, and a write that another one overtook is tried again.
+func TestRolloutGoesOn(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		move func(*workv1.ManifestWork)
+	}{
+		{"in the cluster's own namespace", func(*workv1.ManifestWork) {}},
+		{"on a hosting cluster", func(work *workv1.ManifestWork) {
+			work.Namespace = "cluster2"
+			work.Labels = map[string]string{addonv1beta1.AddonNamespaceLabelKey: "cluster1"}
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			old := newWork("", with(rolledOut(), feedbackConfigHash, "old"))
+			test.move(old)
+			w := run(t, newAddOn("new"), old)
+			annotation := func() string {
+				work, err := w.works.WorkV1().ManifestWorks(old.Namespace).Get(t.Context(), old.Name, metav1.GetOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return work.Annotations[hashKey]
+			}
+			eventually(t, "an agent that runs", func() string { return w.condition(t, "Degraded") }, "False/AgentAvailable")
+			if got := annotation(); got != "" {
+				t.Fatalf("OCM is told %q of an agent that runs with the config of before", got)
+			}
+
+			var conflicts atomic.Int64
+			w.works.PrependReactor("patch", "manifestworks", func(clienttesting.Action) (bool, runtime.Object, error) {
+				if conflicts.Add(1) == 1 {
+					return true, nil, apierrors.NewConflict(schema.GroupResource{Resource: "manifestworks"}, old.Name, errors.New("modified"))
+				}
+				return false, nil, nil
+			})
+			rolled := newWork("", rolledOut())
+			test.move(rolled)
+			w.report(t, rolled)
+			eventually(t, "the rate limit after a conflict", w.stepping(annotation), desired)
+		})
+	}
+}
+
+// TestBrokenAgentIsDegraded: the hub's clock counts, not the managed cluster's, and
+// each outage counts from its own beginning.
+func TestBrokenAgentIsDegraded(t *testing.T) {
+	up := func() *workv1.ManifestWork { return newWork("", with(rolledOut(), feedbackConfigHash, nil)) }
+	w := run(t, newAddOn(""), up())
+	degraded := func() string { return w.condition(t, "Degraded") }
+	for _, outage := range []string{"first", "second"} {
+		w.report(t, up())
+		eventually(t, outage+" outage: an agent that runs", degraded, "False/AgentAvailable")
+		w.settle(t)
+		start := w.clock.Now()
+		w.report(t, newWork("", with(with(rolledOut(), feedbackConfigHash, nil), feedbackAvailableReplicas, nil)))
+		eventually(t, outage+" outage: an agent that does not come up", w.stepping(degraded), "True/AgentNotAvailable")
+		if after := w.clock.Since(start); after < startGrace {
+			t.Errorf("%s outage: an agent that starts is degraded after %s", outage, after)
+		}
+	}
+}
+
+// TestEditedConfigIsGivenTime: OCM's add-on manager moves the desired hash soon
+// after an edit; until then nothing is written.
+func TestEditedConfigIsGivenTime(t *testing.T) {
+	w := run(t, newAddOn("new"), newWork(desired, rolledOut()))
+	valid := func() string { return w.condition(t, ConditionConfigurationValid) }
+	eventually(t, "a config that is used", valid, "True/AsExpected")
+	w.settle(t)
+
+	w.pending.Store(true)
+	start := w.clock.Now()
+	config := &addonv1beta1.AddOnDeploymentConfig{ObjectMeta: metav1.ObjectMeta{Namespace: "configs", Name: "config"}}
+	if _, err := w.addOns.AddonV1beta1().AddOnDeploymentConfigs("configs").Create(t.Context(), config, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "a config that stays pending", w.stepping(valid), "Unknown/Pending")
+	if after := w.clock.Since(start); after < settleTime {
+		t.Errorf("it is said to be pending after %s", after)
+	}
+}
+
+// stepping returns a function that lets a second pass before it calls got.
+func (w *world) stepping(got func() string) func() string {
+	return func() string {
+		w.clock.Step(time.Second)
+		return got()
+	}
+}
+
+// settle waits until the Controller has looked at its own last write.
+func (w *world) settle(t *testing.T) {
+	t.Helper()
+	looks := int64(-1)
+	eventually(t, "the last look", func() string {
+		before := looks
+		looks = w.inspected.Load()
+		time.Sleep(20 * time.Millisecond)
+		return fmt.Sprint(looks == before)
+	}, "true")
+}
