@@ -55,6 +55,7 @@ var scenarios = []scenario{
 	{"a_list_that_lacks_most_deletes_nothing_at_once", massDeletionIsHeld},
 	{"a_restarted_controller_asks_for_no_new_certificate", controllerRestart},
 	{"disabling_removes_the_agent_and_enabling_brings_it_back", disableAndEnable},
+	{"a_ManifestWork_that_a_cluster_changed_reaches_no_other", plantedWorkReachesNobody},
 	{"uninstalling_removes_the_copies_and_says_what_keeps_it", uninstallRemovesCopies},
 	{"uninstalling_needs_no_agent", uninstallWithoutAgent},
 	{"uninstalling_needs_no_room_for_its_own_ConfigMap", uninstallWithFullQuota},
