@@ -40,6 +40,9 @@ type brake struct {
 	told, held map[string]struct{}
 	// until is when the held ones are released.
 	until time.Time
+	// suspended reports whether the mirror could not write since wait was last
+	// called. A hold then begins anew, so that there is time to restore the sources.
+	suspended bool
 	// doubts are when the missing sources in neither state were first seen.
 	doubts map[string]time.Time
 }
@@ -69,9 +72,22 @@ func (b *brake) release() {
 	}
 }
 
+// suspend records that the mirror may not write.
+func (b *brake) suspend() { b.suspended = true }
+
+// end returns when a hold that begins now ends: a whole second, which is what the
+// condition shows.
+func (b *brake) end(now time.Time) time.Time {
+	return now.Add(b.period + time.Second - 1).Truncate(time.Second)
+}
+
 // wait returns how long the deletion of the copy has to wait, zero for not at
 // all. It reports whether judge has to be called before.
 func (b *brake) wait(name string, released bool, now time.Time) (wait time.Duration, judge bool) {
+	if b.suspended {
+		b.suspended = false
+		b.until = b.end(now)
+	}
 	if b.period == 0 || released || len(b.held) > 0 && !now.Before(b.until) {
 		b.release()
 		b.tell(name)
@@ -98,8 +114,7 @@ func (b *brake) judge(missing []string, copies int, now time.Time) bool {
 	began := false
 	if b.period > 0 && len(b.held) == 0 && exceeds(len(missing), copies) {
 		began = true
-		// Whole seconds, which is what the condition shows.
-		b.until = now.Add(b.period + time.Second - 1).Truncate(time.Second)
+		b.until = b.end(now)
 	}
 	hold := began || len(b.held) > 0
 	for _, name := range missing {

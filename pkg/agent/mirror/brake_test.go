@@ -96,6 +96,16 @@ func TestBrake(t *testing.T) {
 			b.judge(five, 8, start)
 			return []any{wait(b, "a", false, 600), held(b), wait(b, "b", false, 600)}
 		}, []any{"0s false", []string(nil), "0s false"}},
+		{"the gate was closed", "nobody could restore the sources meanwhile", func(b *brake) any {
+			b.judge(five, 8, start)
+			b.suspend()
+			return []any{wait(b, "a", false, 600), held(b), wait(b, "b", false, 601)}
+		}, []any{"10m0s false", five, "9m59s false"}},
+		{"the gate was closed, and it is released", "a person knows", func(b *brake) any {
+			b.judge(five, 8, start)
+			b.suspend()
+			return wait(b, "a", true, 600)
+		}, "0s false"},
 		{"released", "a person knows", func(b *brake) any {
 			b.judge(five, 8, start)
 			return []any{wait(b, "a", true, 1), held(b), wait(b, "b", false, 2)}

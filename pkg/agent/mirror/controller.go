@@ -33,8 +33,9 @@ type Config struct {
 	// what it did not, Resync has to be called.
 	Gate func(marker *Copy) error
 	// DeletionHold is how long deletions are held that only a list tells of, when
-	// they are many; zero switches that off. While Released returns true, none is
-	// held; when it begins to, Resync has to be called. It may be nil.
+	// they are many; zero switches that off. A hold begins anew when Gate allows
+	// writes again. While Released returns true, none is held; when it begins to,
+	// Resync has to be called. It may be nil.
 	DeletionHold time.Duration
 	Released     func() bool
 	// Observer is told what happens.
@@ -105,9 +106,6 @@ func (c *Controller) Run(ctx context.Context) error {
 		return nil
 	}
 	c.relateAll(logger)
-	c.mu.Lock()
-	c.judgeMissing(logger)
-	c.mu.Unlock()
 	for range workers {
 		group.Go(func() {
 			for c.next(ctx) {

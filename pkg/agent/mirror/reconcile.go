@@ -20,7 +20,7 @@ func (c *Controller) reconcile(ctx context.Context, name string) error {
 	defer c.config.Looked()
 	c.writing.RLock()
 	defer c.writing.RUnlock()
-	if c.config.Gate(c.marker()) != nil {
+	if c.gate(c.marker()) != nil {
 		return nil
 	}
 	logger := klog.FromContext(ctx)
@@ -221,7 +221,7 @@ func (c *Controller) acknowledge(ctx context.Context) error {
 	defer c.config.Looked()
 	marker := c.marker()
 	answer := Answer(marker)
-	if answer == nil || c.config.Gate(marker) == nil {
+	if answer == nil || c.gate(marker) == nil {
 		return nil
 	}
 	// Whoever works on a name now may have begun before the marker was seen.

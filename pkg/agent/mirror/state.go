@@ -44,9 +44,21 @@ func (c *Controller) Summary() Summary {
 func (c *Controller) Stopped() error {
 	_, copies := c.views()
 	if copies == nil {
-		return c.config.Gate(nil)
+		return c.gate(nil)
 	}
-	return c.config.Gate(copies.Get(c.config.Scope.InstallNamespace, manifests.UninstallMarker))
+	return c.gate(copies.Get(c.config.Scope.InstallNamespace, manifests.UninstallMarker))
+}
+
+// gate returns nil as long as the mirror may write. While the gate is closed, the
+// period of a hold is suspended.
+func (c *Controller) gate(marker *Copy) error {
+	err := c.config.Gate(marker)
+	if err != nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.brake.suspend()
+	}
+	return err
 }
 
 // Failures lists what keeps ConfigMaps from being in sync, sorted by name.

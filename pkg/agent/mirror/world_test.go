@@ -26,6 +26,9 @@ type world struct {
 	// closed is what the gate says.
 	closed  atomic.Pointer[error]
 	watcher watcher
+	// looks counts the names that were worked on.
+	looks atomic.Int32
+	clock clock.WithTicker
 	// hold is how long deletions are held; zero switches that off.
 	hold     time.Duration
 	released atomic.Bool
@@ -62,7 +65,7 @@ func (w *watcher) NotInSync(failure Failure, _ types.UID) {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	return &world{t: t, hub: runtest.NewAPI(t), managed: runtest.NewAPI(t), scope: scope}
+	return &world{t: t, hub: runtest.NewAPI(t), managed: runtest.NewAPI(t), scope: scope, clock: clock.RealClock{}}
 }
 
 // start runs a mirror until the function that it returns is called, or the
@@ -79,9 +82,9 @@ func (w *world) start() (stop func()) {
 	}
 	copies := managed.ConfigMaps(w.scope.InstallNamespace)
 	w.controller = New(Config{Scope: w.scope, Hub: hub.ConfigMaps(w.scope.HubNamespace),
-		Copies: copies, Writer: copies, Clock: clock.RealClock{},
+		Copies: copies, Writer: copies, Clock: w.clock,
 		DeletionHold: w.hold, Released: w.released.Load,
-		Gate: w.gate, Observer: &w.watcher, Looked: func() {}})
+		Gate: w.gate, Observer: &w.watcher, Looked: func() { w.looks.Add(1) }})
 	return runtest.Start(w.t, w.controller.Run)
 }
 
