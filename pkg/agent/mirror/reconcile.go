@@ -127,7 +127,7 @@ func (c *Controller) settle(action Action, source *Source, target *Copy, changed
 	now := c.config.Clock.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	raced, err := c.stales.judge(action.Name, version, err)
+	raced, err := c.stales.judge(action, version, err)
 	want := wantedOf(source)
 	switch {
 	case !action.Writes():

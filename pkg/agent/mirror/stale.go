@@ -3,6 +3,7 @@ package mirror
 import (
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // staleLimit is how many times in a row a write may fail because the cache is
@@ -30,33 +31,59 @@ func (e *staleError) Unwrap() []error { return []error{errStale, e.cause} }
 // refused is the same answer, not taken for errStale.
 func (e *staleError) refused() error { return fmt.Errorf("%s: %w", e.action, e.cause) }
 
-// stale counts a name's writes in a row that failed by errStale.
+// stale is a name's record of writes in a row that failed by errStale, and of the
+// successful write before them.
 type stale struct {
-	// version is the resource version that the writes were planned on, empty for
-	// no object.
+	// version is the resource version that the failed writes were planned on, empty
+	// for no object.
 	version string
 	times   int
+	// lagging are the versions that the cache may show until it has caught up with
+	// the successful write.
+	lagging []string
 }
 
-// stales are the counts by name.
+// stales are the records by name.
 type stales map[string]stale
 
-// judge counts err, the outcome of a write that was planned on version. It
+// judge records err, the outcome of an action that was planned on version. It
 // reports whether another writer was faster, and returns err as what it is: from
-// staleLimit on the API server's refusal.
-func (s stales) judge(name, version string, err error) (raced bool, result error) {
+// staleLimit on the API server's refusal. A write that was planned on a version
+// which the agent itself has replaced failed because the cache is behind, and
+// not because of another writer.
+func (s stales) judge(action Action, version string, err error) (raced bool, result error) {
+	before := s[action.Name]
 	var behind *staleError
-	if !errors.As(err, &behind) {
-		delete(s, name)
+	switch {
+	case errors.As(err, &behind):
+	case err == nil && action.Writes():
+		s[action.Name] = stale{lagging: laggingAfter(action.Kind, version)}
+		return false, nil
+	default:
+		delete(s, action.Name)
 		return false, err
 	}
 	now := stale{version: version, times: 1}
-	if before, ok := s[name]; ok && before.version == version {
+	if before.version == version {
 		now.times += before.times
 	}
-	s[name] = now
+	lags := slices.Contains(before.lagging, version)
+	if lags {
+		now.lagging = before.lagging
+	}
+	s[action.Name] = now
 	if now.times >= staleLimit {
 		return false, behind.refused()
 	}
-	return now.times == 1, err
+	return now.times == 1 && !lags, err
+}
+
+// laggingAfter returns the versions that the cache may show after a successful
+// write that was planned on version. A Replace deletes the object before it
+// creates it, so that the cache may show no object as well.
+func laggingAfter(kind Kind, version string) []string {
+	if kind == Replace {
+		return []string{version, ""}
+	}
+	return []string{version}
 }

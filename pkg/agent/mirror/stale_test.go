@@ -39,7 +39,9 @@ func TestStales(t *testing.T) {
 		{"and again", "it still refuses", same("1", staleLimit+3), false, false},
 		{"no object in the cache", "a create that is refused counts as well", same("", staleLimit), false, false},
 		{"a newer object", "the cache is not behind for good", append(same("1", staleLimit), step{"2", behind}), true, true},
-		{"after a success", "what was before is over", append(same("1", staleLimit), step{"1", nil}, step{"1", behind}), true, true},
+		{"after a success", "what was before is over", append(same("1", staleLimit), step{"1", nil}, step{"2", behind}), true, true},
+		{"on the version of a success", "the cache is behind the agent's own write", []step{{"1", nil}, {"1", behind}}, true, false},
+		{"too often on the version of a success", "the API server refuses", append([]step{{"1", nil}}, same("1", staleLimit)...), false, false},
 		{"another failure", "it is one like any other", []step{{"1", other}}, false, false},
 	}
 	for _, test := range tests {
@@ -48,7 +50,7 @@ func TestStales(t *testing.T) {
 			var err error
 			var raced bool
 			for _, s := range test.steps {
-				raced, err = counts.judge("a", s.version, s.err)
+				raced, err = counts.judge(Action{Kind: Update, Name: "a"}, s.version, s.err)
 			}
 			if errors.Is(err, errStale) != test.stale || raced != test.raced {
 				t.Errorf("%s: got %v, raced %t", test.reason, err, raced)
