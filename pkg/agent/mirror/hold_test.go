@@ -154,3 +154,28 @@ func TestEventsAreObeyed(t *testing.T) {
 		t.Errorf("it took %s", took)
 	}
 }
+
+// TestHeldNameHasNoFailure: a write that failed before its source went missing
+// says nothing any more, so that the agent does not stay unready during the hold.
+func TestHeldNameHasNoFailure(t *testing.T) {
+	w, _ := braked(t)
+	var refuse atomic.Bool
+	refuse.Store(true)
+	w.managed.Before = func(r fakeapi.Request) *apierrors.StatusError {
+		if refuse.Load() && r.Verb == "update" {
+			return answer(http.StatusInternalServerError, metav1.StatusReasonInternalError)
+		}
+		return nil
+	}
+	w.source("n0", "2")
+	w.eventually("failed", func() bool { return len(w.controller.Failures()) == 1 })
+	w.relist(eight...)
+	w.eventuallyHeld(eight...)
+	refuse.Store(false)
+	w.eventually("no failure", func() bool { return len(w.controller.Failures()) == 0 })
+	w.controller.mu.Lock()
+	defer w.controller.mu.Unlock()
+	if now := w.controller.config.Clock.Now().Add(2 * stuckAfter); stuck(w.controller.trend, w.controller.failures, now) != nil {
+		t.Error("the agent is not ready during the hold")
+	}
+}

@@ -46,8 +46,13 @@ func (c *Controller) reconcile(ctx context.Context, name string) error {
 
 // postpone returns how long an action has to wait, zero for not at all.
 func (c *Controller) postpone(ctx context.Context, action Action, source *Source) time.Duration {
-	if wait := c.hold(ctx, action, source); wait > 0 || !action.Writes() {
+	if wait := c.hold(ctx, action, source); wait > 0 {
+		// A write that failed before is not tried any more.
+		c.record(klog.FromContext(ctx), Action{Kind: Ignore, Name: action.Name}, nil, nil)
 		return wait
+	}
+	if !action.Writes() {
+		return 0
 	}
 	c.mu.Lock()
 	wait := c.contests.wait(action.Name, wantedOf(source), c.config.Clock.Now())
@@ -192,7 +197,7 @@ func (c *Controller) record(logger klog.Logger, action Action, source *Source, e
 		logger.Info("ConfigMap is not in sync", "name", action.Name, "state", now.Kind, "reason", now.Reason)
 		c.config.Observer.NotInSync(now, uidOf(source))
 	case cleared:
-		logger.Info("ConfigMap is in sync again", "name", action.Name)
+		logger.Info("Cleared ConfigMap failure", "name", action.Name)
 		c.release(next, none)
 	case unchanged:
 	}
