@@ -134,7 +134,7 @@ func (c *Controller) watch(ctx context.Context) error {
 }
 
 func (c *Controller) changedOnHub(name string) {
-	c.arrivals.add(name, c.config.Clock.Now())
+	c.arrivals.add(name, arrival{changed: true, at: c.config.Clock.Now()})
 	c.queue.Add(name)
 }
 

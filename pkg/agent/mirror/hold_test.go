@@ -95,6 +95,7 @@ func TestListInSessionIsHeld(t *testing.T) {
 		t.Error("more was deleted")
 	}
 	w.eventuallyHeld()
+	w.eventually("no held deletion has a latency", func() bool { return w.watcher.unmeasured() >= len(eight)-1 })
 }
 
 // TestFirstListIsHeld: a hub was restored while the agent was away.

@@ -27,42 +27,54 @@ type Observer interface {
 	Wrote(kind Kind, result Result)
 	// Synced is called when a write has brought a name in sync, with the time
 	// since its change on the hub was seen; zero where the change was on the
-	// managed cluster.
+	// managed cluster, or where the write waited on purpose.
 	Synced(latency time.Duration)
 	// NotInSync is called when a failure appears or changes. UID is that of
 	// the ConfigMap on the hub, empty where there is none.
 	NotInSync(failure Failure, uid types.UID)
 }
 
-// arrivals are the times at which changes on the hub were seen that are not
-// worked on yet, by name.
-type arrivals struct {
-	mu    sync.Mutex
-	times map[string]time.Time
+// arrival is a change on the hub that is not worked on yet. The zero value stands
+// for none.
+type arrival struct {
+	changed bool
+	// at is when the change was seen. It is zero for a change whose write waits on
+	// purpose, because its deletion is held or its copy is contested: such a wait is
+	// no latency.
+	at time.Time
 }
 
-// add notes a change; of several that wait, the first one counts.
-func (a *arrivals) add(name string, at time.Time) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if before, ok := a.times[name]; ok && !at.Before(before) {
+// arrivals are the changes by name.
+type arrivals struct {
+	mu     sync.Mutex
+	byName map[string]arrival
+}
+
+// add adds a change, or puts one back; of several that wait, the first time counts.
+func (a *arrivals) add(name string, change arrival) {
+	if !change.changed {
 		return
 	}
-	if a.times == nil {
-		a.times = map[string]time.Time{}
-	}
-	a.times[name] = at
-}
-
-// take removes and returns the time of a name, zero where there is none.
-func (a *arrivals) take(name string) time.Time {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	at := a.times[name]
-	delete(a.times, name)
-	if len(a.times) == 0 {
-		// A map never shrinks by itself.
-		a.times = nil
+	if before := a.byName[name].at; !before.IsZero() && (change.at.IsZero() || before.Before(change.at)) {
+		return
 	}
-	return at
+	if a.byName == nil {
+		a.byName = map[string]arrival{}
+	}
+	a.byName[name] = change
+}
+
+// take removes and returns the change of a name.
+func (a *arrivals) take(name string) arrival {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	change := a.byName[name]
+	delete(a.byName, name)
+	if len(a.byName) == 0 {
+		// A map never shrinks by itself.
+		a.byName = nil
+	}
+	return change
 }

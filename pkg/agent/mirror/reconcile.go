@@ -31,13 +31,11 @@ func (c *Controller) reconcile(ctx context.Context, name string) error {
 
 	action := withRemnant(PlanOne(scope, c.relate(logger, source, target), name, source, target), c.remnant(name))
 	if wait := c.postpone(ctx, action, source); wait > 0 {
-		if !arrived.IsZero() {
-			c.arrivals.add(name, arrived)
-		}
+		c.arrivals.add(name, arrival{changed: arrived.changed})
 		c.queue.AddAfter(name, wait)
 		return nil
 	}
-	err := c.settle(action, source, target, !arrived.IsZero(), execute(ctx, c.config.Writer, action))
+	err := c.settle(action, source, target, arrived.changed, execute(ctx, c.config.Writer, action))
 	c.keepRemnant(action, err)
 	c.observe(logger, action, err, arrived)
 	c.record(logger, action, source, err)
@@ -153,8 +151,8 @@ func uidOf(source *Source) types.UID {
 }
 
 // observe tells of a write.
-func (c *Controller) observe(logger klog.Logger, action Action, err error, arrived time.Time) {
-	if err != nil && !arrived.IsZero() {
+func (c *Controller) observe(logger klog.Logger, action Action, err error, arrived arrival) {
+	if err != nil {
 		c.arrivals.add(action.Name, arrived)
 	}
 	if !action.Writes() {
@@ -163,8 +161,8 @@ func (c *Controller) observe(logger klog.Logger, action Action, err error, arriv
 	switch {
 	case err == nil:
 		latency := time.Duration(0)
-		if !arrived.IsZero() {
-			latency = c.config.Clock.Since(arrived)
+		if !arrived.at.IsZero() {
+			latency = c.config.Clock.Since(arrived.at)
 		}
 		c.config.Observer.Wrote(action.Kind, Success)
 		c.config.Observer.Synced(latency)

@@ -57,6 +57,19 @@ func (w *watcher) Synced(latency time.Duration) {
 	w.latency = append(w.latency, latency)
 }
 
+// unmeasured is how many writes have no latency.
+func (w *watcher) unmeasured() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	count := 0
+	for _, latency := range w.latency {
+		if latency == 0 {
+			count++
+		}
+	}
+	return count
+}
+
 func (w *watcher) NotInSync(failure Failure, _ types.UID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
