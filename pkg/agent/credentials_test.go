@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -19,30 +18,12 @@ import (
 	"open-cluster-management.io/helloworld-addon/pkg/agent/internal/runtest"
 )
 
-// logs are those of one agent.
-type logs struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *logs) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *logs) contain(text string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return strings.Contains(l.text.String(), text)
-}
-
 // site is a hub that asks for client certificates, a managed cluster, and an
 // agent that takes its credentials from the secret.
 type site struct {
 	*pair
 	ca   *fakepki.Authority
-	logs logs
+	logs runtest.Logs
 }
 
 func newSite(t *testing.T) *site {
@@ -158,8 +139,8 @@ func (s *site) saysWhatItWaitsFor(reason string) {
 		return code == http.StatusServiceUnavailable && strings.Contains(body, want)
 	})
 	runtest.Eventually(s.t, "event "+reason, func() bool { return s.event("Warning", reason) })
-	if !s.logs.contain(fmt.Sprintf("reason=%q", reason)) && !s.logs.contain("reason="+reason) {
-		s.t.Errorf("the log does not say %s:\n%s", reason, s.logs.text.String())
+	if !s.logs.Contain(fmt.Sprintf("reason=%q", reason)) && !s.logs.Contain("reason="+reason) {
+		s.t.Errorf("the log does not say %s:\n%s", reason, s.logs.String())
 	}
 	if !s.metric(fmt.Sprintf(`helloworld_agent_hub_credentials_problem{reason=%q} 1`, reason)) {
 		s.t.Error("no metric names the reason")

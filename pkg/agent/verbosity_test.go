@@ -1,10 +1,7 @@
 package agent
 
 import (
-	"bytes"
 	"encoding/base64"
-	"flag"
-	"os"
 	"strings"
 	"testing"
 
@@ -21,7 +18,7 @@ func TestNoLogLevelShowsSecrets(t *testing.T) {
 	data := s.good()
 	replace(data, "client-key: tls.key}", "client-key: tls.key, token: "+token+"}")
 	s.put(data)
-	output := logOf(t)
+	output := runtest.ProcessLogs(t)
 	start(t, "--cluster-name=cluster1", "--namespace=default", "--v=10",
 		"--kubeconfig="+runtest.Kubeconfig(t, s.managed),
 		"--health-bind-address="+s.health, "--metrics-bind-address="+s.metrics)
@@ -30,7 +27,7 @@ func TestNoLogLevelShowsSecrets(t *testing.T) {
 	runtest.Eventually(t, "another copy", func() bool { return s.copied("b") })
 	klog.Flush()
 
-	if !output.contain("/namespaces/default/secrets") || !output.contain("Lowered the log level") {
+	if !output.Contain("/namespaces/default/secrets") || !output.Contain("Lowered the log level") {
 		t.Error("the log has no requests, or does not say that its level was lowered")
 	}
 	key := string(data["tls.key"])
@@ -41,7 +38,7 @@ func TestNoLogLevelShowsSecrets(t *testing.T) {
 		"the key, encoded":       base64.StdEncoding.EncodeToString(data["tls.key"]),
 		"the kubeconfig encoded": base64.StdEncoding.EncodeToString(data["kubeconfig"]),
 	} {
-		if output.contain(secret) {
+		if output.Contain(secret) {
 			t.Errorf("the log has %s", name)
 		}
 	}
@@ -55,28 +52,4 @@ func TestNoLogLevelOfSingleFiles(t *testing.T) {
 	if err := command.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), "unknown flag: --vmodule") {
 		t.Errorf("got %v", err)
 	}
-}
-
-// logOf is the process's log for the time of the test.
-func logOf(t *testing.T) *logs {
-	t.Helper()
-	settings := flag.NewFlagSet("klog", flag.ContinueOnError)
-	klog.InitFlags(settings)
-	set := func(name, value string) {
-		if err := settings.Set(name, value); err != nil {
-			t.Error(err)
-		}
-	}
-	output := &logs{text: bytes.Buffer{}}
-	set("logtostderr", "false")
-	set("stderrthreshold", "FATAL")
-	klog.SetOutput(output)
-	t.Cleanup(func() {
-		klog.Flush()
-		klog.SetOutput(os.Stderr)
-		set("logtostderr", "true")
-		set("stderrthreshold", "ERROR")
-		set("v", "0")
-	})
-	return output
 }
