@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"k8s.io/klog/v2"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/loglevel"
 )
 
 // Location is where the lease is kept.
@@ -137,12 +137,8 @@ func (o *Options) flags() *flag.FlagSet {
 		"loopback `address` of /metrics; 0 switches them off")
 	flags.StringVar(&o.Kubeconfig, flagKubeconfig, "", "kubeconfig `file` of the managed cluster, to run by hand; by default the pod's service account")
 	flags.BoolVar(&o.Version, flagVersion, false, "print the version and end")
-	logging := flag.NewFlagSet("klog", flag.ContinueOnError)
-	klog.InitFlags(logging)
-	for _, name := range []string{"v", "vmodule"} {
-		f := logging.Lookup(name)
-		flags.Var(f.Value, f.Name, f.Usage)
-	}
+	level := loglevel.Flag()
+	flags.Var(level.Value, level.Name, level.Usage)
 	return flags
 }
 

@@ -85,8 +85,10 @@ func TestValidateReportsEveryProblem(t *testing.T) {
 
 func TestParseRefuses(t *testing.T) {
 	for args, want := range map[string]string{
-		"-no-such-flag":       "-no-such-flag; see " + Program + " -help",
-		"-lease-duration=x":   "give a number of seconds",
+		"-no-such-flag":     "-no-such-flag; see " + Program + " -help",
+		"-lease-duration=x": "give a number of seconds",
+		// By vmodule client-go's bodies could be logged all the same.
+		"-vmodule=request=10": "flag provided but not defined: -vmodule; see " + Program + " -help",
 		"-lease-name=a extra": `unexpected argument "extra"`,
 	} {
 		_, err := Parse(strings.Fields(args), inPod, nil)

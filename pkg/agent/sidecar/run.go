@@ -19,6 +19,7 @@ import (
 	"open-cluster-management.io/helloworld-addon/pkg/agent/httpserver"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/kubeclient"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/lease"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/loglevel"
 )
 
 // Main is the program: it reads the command line and runs until ctx ends. What
@@ -33,6 +34,9 @@ func Main(ctx context.Context, args []string, getenv func(string) string, out io
 		return err
 	case options.Version:
 		_, err := fmt.Fprintf(out, "%s version %s (commit %s)\n", Program, info.GitVersion, info.GitCommit)
+		return err
+	}
+	if err := loglevel.Cap(ctx); err != nil {
 		return err
 	}
 	klog.FromContext(ctx).Info("Starting "+Program, "version", info.GitVersion, "commit", info.GitCommit,
