@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -99,7 +100,8 @@ func (e *environment) mirrored(c *cluster) check {
 }
 
 // noNewRequest fails the test when run makes a cluster ask for another
-// certificate.
+// certificate. It compares the requests, and the certificates as well: the
+// add-on's controller removes a request soon after it was used.
 func (e *environment) noNewRequest(t *testing.T, run func()) {
 	t.Helper()
 	names := func(c *cluster) []string {
@@ -112,9 +114,9 @@ func (e *environment) noNewRequest(t *testing.T, run func()) {
 		slices.Sort(names)
 		return names
 	}
-	before := map[string][]string{}
+	before, certificates := map[string][]string{}, map[string]string{}
 	for _, c := range e.clusters {
-		before[c.name] = names(c)
+		before[c.name], certificates[c.name] = names(c), c.certificate(t)
 	}
 	run()
 	for _, c := range e.clusters {
@@ -123,7 +125,24 @@ func (e *environment) noNewRequest(t *testing.T, run func()) {
 		if slices.ContainsFunc(now, func(name string) bool { return !slices.Contains(before[c.name], name) }) {
 			t.Errorf("%s: certificate requests before: %v, now: %v", c.name, before[c.name], now)
 		}
+		if c.certificate(t) != certificates[c.name] {
+			t.Errorf("%s: the agent's Secret has another certificate than before", c.name)
+		}
 	}
+}
+
+// certificate returns the client certificate in the agent's Secret.
+func (c *cluster) certificate(t *testing.T) string {
+	t.Helper()
+	var certificate string
+	eventually(t, c.name+": the agent's Secret", func(ctx context.Context) error {
+		secret, err := c.hubCredentials(ctx)
+		if err == nil {
+			certificate = string(secret.Data[corev1.TLSCertKey])
+		}
+		return err
+	})
+	return certificate
 }
 
 // docker runs a command of Docker.
