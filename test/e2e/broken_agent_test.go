@@ -18,37 +18,40 @@ import (
 
 const (
 	degradedCondition = "Degraded"
-	// atOnce is the time within which the hub shows that an agent cannot start. It is
+	agentNotCreated   = "AgentNotCreated"
+	agentNotAvailable = "AgentNotAvailable"
+	agentIsAvailable  = "AgentAvailable"
 	// atOnce is how soon the hub has to show that an agent cannot start. An agent
 	// whose pod is there is given 30 s to become ready.
 	atOnce = time.Minute
 )
 
-// An agent that cannot start is seen on the hub at once, with the cause that the
-// cluster gives: a PriorityClass that does not exist, an image that cannot be
-// pulled, a quota that forbids the pod.
+// An agent that cannot start is seen on the hub at once. Where its pod cannot be
+// created, the hub has the cause: a PriorityClass that does not exist, or a quota.
+// Where its image cannot be pulled, the hub knows only that no pod is available,
+// because the Deployment's status does not have the cause.
 func brokenAgentIsSeen(t *testing.T, env *environment) {
 	c := env.third()
 	const noPriority, noImage = `{"customizedVariables":[{"name":"PriorityClassName","value":"e2e-none"}]}`, brokenConfig
 	for _, cause := range []struct {
-		name, message string
-		breakIt       func(t *testing.T) (mend func(t *testing.T))
+		name, reason, message string
+		breakIt               func(t *testing.T) (mend func(t *testing.T))
 	}{
-		{"PriorityClass", "no PriorityClass with name e2e-none was found", func(t *testing.T) func(t *testing.T) { return env.breakByConfig(t, c, noPriority) }},
-		{"image", "helloworld-agent", func(t *testing.T) func(t *testing.T) { return env.breakByConfig(t, c, noImage) }},
-		{"quota", "exceeded quota: e2e-no-pods", func(t *testing.T) func(t *testing.T) { return c.forbidPods(t) }},
+		{"PriorityClass", agentNotCreated, "no PriorityClass with name e2e-none was found", func(t *testing.T) func(t *testing.T) { return env.breakByConfig(t, c, noPriority) }},
+		{"image", agentNotAvailable, "has no available pod", func(t *testing.T) func(t *testing.T) { return env.breakByConfig(t, c, noImage) }},
+		{"quota", agentNotCreated, "exceeded quota: e2e-no-pods", func(t *testing.T) func(t *testing.T) { return c.forbidPods(t) }},
 	} {
 		t.Run(cause.name, func(t *testing.T) {
 			defer env.collectOnFailure(t)
-			eventually(t, "all is well before", env.degraded(t, c, metav1.ConditionFalse, ""))
+			eventually(t, "all is well before", env.degraded(t, c, metav1.ConditionFalse, agentIsAvailable, ""))
 			start := time.Now()
 			mend := cause.breakIt(t)
-			must(t, "the hub says what is wrong", poll(t.Context(), atOnce, env.degraded(t, c, metav1.ConditionTrue, cause.message)))
+			must(t, "the hub says what is wrong", poll(t.Context(), atOnce, env.degraded(t, c, metav1.ConditionTrue, cause.reason, cause.message)))
 			timings.record(c.name+": broken by "+cause.name+" → Degraded", time.Since(start))
 			mend(t)
 			start = time.Now()
 			eventually(t, "the agent is available again", c.agentAvailable)
-			eventually(t, "the hub says that all is well", env.degraded(t, c, metav1.ConditionFalse, ""))
+			eventually(t, "the hub says that all is well", env.degraded(t, c, metav1.ConditionFalse, agentIsAvailable, ""))
 			timings.record(c.name+": mended by "+cause.name+" → not Degraded", time.Since(start))
 			env.settle(t, c)
 		})
@@ -56,7 +59,7 @@ func brokenAgentIsSeen(t *testing.T, env *environment) {
 }
 
 // degraded checks the add-on's condition Degraded.
-func (e *environment) degraded(t *testing.T, c *cluster, status metav1.ConditionStatus, message string) check {
+func (e *environment) degraded(t *testing.T, c *cluster, status metav1.ConditionStatus, reason, message string) check {
 	last := ""
 	return func(ctx context.Context) error {
 		found, err := e.conditionOf(ctx, c, degradedCondition)
@@ -70,8 +73,8 @@ func (e *environment) degraded(t *testing.T, c *cluster, status metav1.Condition
 			t.Logf("%s: %s=%s", c.name, degradedCondition, line)
 			last = line
 		}
-		if found.Status != status || found.Reason == "" || !strings.Contains(found.Message, message) {
-			return fmt.Errorf("want %s=%s with %q, got %s/%s: %s", degradedCondition, status, message, found.Status, found.Reason, found.Message)
+		if found.Status != status || found.Reason != reason || !strings.Contains(found.Message, message) {
+			return fmt.Errorf("want %s=%s/%s with %q, got %s/%s: %s", degradedCondition, status, reason, message, found.Status, found.Reason, found.Message)
 		}
 		return nil
 	}
