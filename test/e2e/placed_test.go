@@ -66,6 +66,7 @@ func placedNamespaceIsUninstalled(t *testing.T, env *environment) {
 		_, err := env.hub.addon.AddonV1beta1().ClusterManagementAddOns().Patch(t.Context(), addonName, types.MergePatchType,
 			[]byte(`{"spec":{"installStrategy":{"type":"Manual","placements":null}}}`), metav1.PatchOptions{})
 		must(t, "install by hand again", err)
+		must(t, "OCM has seen that", env.awaitStrategy(t.Context()))
 		must(t, "delete the ManagedClusterAddOn", env.disable(t.Context(), c))
 		must(t, "nothing is left", c.nothingLeft(t.Context()))
 	})

@@ -130,8 +130,9 @@ func strategyOf(placement, configs, rollout string) string {
 	return fmt.Sprintf(`{"name":%q,"namespace":%q,"configs":[%s],"rolloutStrategy":%s}`, placement, controllerNamespace, configs, rollout)
 }
 
-// installBy gives the ClusterManagementAddOn the strategies and restores at the
-// end of the test what was there before.
+// installBy gives the ClusterManagementAddOn the strategies. At the end of the
+// test it restores what was there before, and waits until OCM's add-on manager has
+// seen that: the Placement is deleted next.
 func (e *environment) installBy(t *testing.T, strategies string) {
 	t.Helper()
 	client := e.hub.dynamic.Resource(managementAddOns)
@@ -146,7 +147,10 @@ func (e *environment) installBy(t *testing.T, strategies string) {
 	must(t, "write the install strategy", err)
 	cleanup(t, "restore the install strategy", func(ctx context.Context) error {
 		_, err := client.Patch(ctx, addonName, types.MergePatchType, restore, metav1.PatchOptions{})
-		return err
+		if err != nil {
+			return err
+		}
+		return e.awaitStrategy(ctx)
 	})
 	patch := `{"spec":{"installStrategy":{"type":"Placements","placements":[` + strategies + `]}}}`
 	_, err = client.Patch(t.Context(), addonName, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
