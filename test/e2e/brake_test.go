@@ -39,6 +39,12 @@ func massDeletionIsHeld(t *testing.T, env *environment) {
 		before[source.Name] = found.UID
 	}
 
+	cleanup(t, "end the hold", func(ctx context.Context) error {
+		if !t.Failed() {
+			return nil
+		}
+		return env.endHold(ctx, c, sources)
+	})
 	allowPods := c.cordon(t)
 	c.deleteAgentPods(t)
 	for _, source := range sources {
@@ -65,6 +71,22 @@ func massDeletionIsHeld(t *testing.T, env *environment) {
 	}
 	eventually(t, "all is well", env.reports(c, metav1.ConditionTrue, "Synced", "ConfigMaps synced"))
 	must(t, "the copy of what came back", c.haveUIDs(map[string]types.UID{restored.Name: before[restored.Name]})(t.Context()))
+}
+
+// endHold deletes what is left of the sources, and the copies that are held.
+func (e *environment) endHold(ctx context.Context, c *cluster, sources []*corev1.ConfigMap) error {
+	errs := []error{e.setRelease(ctx, c, `"true"`)}
+	for _, source := range sources {
+		errs = append(errs, ignoreNotFound(e.hub.kube.CoreV1().ConfigMaps(c.name).Delete(ctx, source.Name, metav1.DeleteOptions{})))
+	}
+	errs = append(errs, poll(ctx, deadline, func(ctx context.Context) error {
+		var left []error
+		for _, source := range sources {
+			left = append(left, c.hasNoCopy(source.Name)(ctx))
+		}
+		return errors.Join(left...)
+	}))
+	return errors.Join(append(errs, e.setRelease(ctx, c, "null"))...)
 }
 
 // haveUIDs checks that these copies are there, and were never deleted.
