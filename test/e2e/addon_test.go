@@ -138,7 +138,7 @@ func (e *environment) addonCondition(c *cluster, conditionType string) check {
 			return err
 		}
 		if !meta.IsStatusConditionTrue(addOn.Status.Conditions, conditionType) {
-			return fmt.Errorf("condition %s is not True; conditions: %s", conditionType, conditionLine(addOn.Status.Conditions))
+			return observation{fmt.Errorf("condition %s is not True; conditions: %s", conditionType, conditionLine(addOn.Status.Conditions))}
 		}
 		return nil
 	}

@@ -31,8 +31,8 @@ func deploymentAvailable(d *appsv1.Deployment) error {
 	s := d.Status
 	if s.ObservedGeneration < d.Generation || s.UpdatedReplicas != *d.Spec.Replicas ||
 		s.AvailableReplicas != *d.Spec.Replicas || s.Replicas != *d.Spec.Replicas {
-		return fmt.Errorf("Deployment %s: %d wanted, %d updated, %d available, %d in all (generation %d, observed %d)",
-			d.Name, *d.Spec.Replicas, s.UpdatedReplicas, s.AvailableReplicas, s.Replicas, d.Generation, s.ObservedGeneration)
+		return observation{fmt.Errorf("Deployment %s: %d wanted, %d updated, %d available, %d in all (generation %d, observed %d)",
+			d.Name, *d.Spec.Replicas, s.UpdatedReplicas, s.AvailableReplicas, s.Replicas, d.Generation, s.ObservedGeneration)}
 	}
 	return nil
 }

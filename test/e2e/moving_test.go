@@ -128,7 +128,7 @@ func (e *environment) undisturbedAgent(ctx context.Context, c *cluster, before m
 		return err
 	}
 	if now != before[c.name] {
-		return fmt.Errorf("%s: the agent's pods were %s and are %s", c.name, before[c.name], now)
+		return observation{fmt.Errorf("%s: the agent's pods were %s and are %s", c.name, before[c.name], now)}
 	}
 	return c.agentAvailable(ctx)
 }
