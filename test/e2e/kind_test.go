@@ -67,6 +67,33 @@ func TestOnKind(t *testing.T) {
 			t.Logf("took %s", time.Since(start).Round(time.Millisecond))
 		})
 	}
+	start := time.Now()
+	for _, c := range env.clusters {
+		must(t, c.name+": OCM's registration agent works again", poll(t.Context(), leadAgain, env.renewedSince(c, start)))
+	}
+	timings.record("the last scenario → every cluster's registration agent works", time.Since(start))
+}
+
+// leadAgain is longer than OCM's registration agent takes from a restart to its
+// first renewal of the cluster's lease: its leader election waits 137 s for the
+// lease of the process before, and the renewals are a minute apart.
+const leadAgain = 5 * time.Minute
+
+// renewedSince checks that the cluster's registration agent has renewed its lease
+// on the hub since then. One that was restarted, and has not come to lead yet when
+// an add-on is deleted, never removes the add-on's Secret: it knows only the
+// add-ons that it has seen (OCM v1.2.1, pkg/registration/spoke/addon).
+func (e *environment) renewedSince(c *cluster, since time.Time) check {
+	return func(ctx context.Context) error {
+		lease, err := e.hub.kube.CoordinationV1().Leases(c.name).Get(ctx, "managed-cluster-lease", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if lease.Spec.RenewTime == nil || lease.Spec.RenewTime.Time.Before(since) {
+			return fmt.Errorf("the lease of cluster %s was renewed last at %v", c.name, lease.Spec.RenewTime)
+		}
+		return nil
+	}
 }
 
 // mirrored checks that the copies are those of the hub's ConfigMaps, no more
