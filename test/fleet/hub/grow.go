@@ -73,7 +73,7 @@ func (h *Hub) Grow(ctx context.Context, out io.Writer, start func(context.Contex
 	}
 	// The API server reads its caches, the add-on API's by the webhook, in the
 	// background.
-	err = poll(ctx, 10*time.Minute, func() error {
+	err = poll(ctx, 30*time.Minute, func() error {
 		for _, path := range []string{addons1 + "/managedclusteraddons", addons2 + "/managedclusteraddons",
 			"/apis/work.open-cluster-management.io/v1/manifestworks", "/apis/cluster.open-cluster-management.io/v1/managedclusters"} {
 			_, err := h.client.Discovery().RESTClient().Get().AbsPath(path).Param("resourceVersion", "0").

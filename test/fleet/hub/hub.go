@@ -83,14 +83,16 @@ type loopback struct{}
 func (loopback) IP() netip.Addr          { return netip.AddrFrom4([4]byte{127, 0, 0, 1}) }
 func (loopback) Do(f func() error) error { return f() }
 
-// collect is GOGC of the hub's programs. At Go's default of 100 the API server
-// takes twice the memory of its objects, 17 GB at the full size.
-const collect = "20"
+// memoryLimit is GOMEMLIMIT of the hub's programs. Without it the API server takes
+// twice the memory of its objects, 17 GB at the full size. A small GOGC does that
+// too, and then the caches take twice as long, because the API server mostly
+// collects garbage.
+const memoryLimit = "12GiB"
 
 // With runs a hub with the controller's RBAC while use runs.
 func With(ctx context.Context, options Options, use func(context.Context, *Hub) error) error {
 	h := &Hub{Options: options}
-	if err := os.Setenv("GOGC", collect); err != nil {
+	if err := os.Setenv("GOMEMLIMIT", memoryLimit); err != nil {
 		return err
 	}
 	dir := filepath.Join(options.Dir, "hub")

@@ -64,8 +64,8 @@ func (s *Subject) Start(ctx context.Context) (func() error, error) {
 	s.cmd = exec.CommandContext(context.WithoutCancel(ctx), s.Program, "--kubeconfig="+s.Kubeconfig, "--agent-image=example.com/agent:v1",
 		"--namespace=open-cluster-management", "--bind-address=127.0.0.1", "--secure-port=18443")
 	s.cmd.Stdout, s.cmd.Stderr = log, log
-	// The collector's setting is the hub's: see hub.With.
-	s.cmd.Env = slices.DeleteFunc(os.Environ(), func(pair string) bool { return strings.HasPrefix(pair, "GOGC=") })
+	// The memory limit is the hub's: see hub.With.
+	s.cmd.Env = slices.DeleteFunc(os.Environ(), func(pair string) bool { return strings.HasPrefix(pair, "GOMEMLIMIT=") })
 	if err := s.cmd.Start(); err != nil {
 		return nil, err
 	}
