@@ -56,6 +56,7 @@ ARG COMMIT=unknown
 WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
+COPY internal/ internal/
 COPY manifests/ manifests/
 COPY pkg/ pkg/
 COPY cmd/ cmd/

@@ -21,7 +21,7 @@ import (
 	"open-cluster-management.io/helloworld-addon/pkg/agent/mirror"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/report"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/uninstall"
-	"open-cluster-management.io/helloworld-addon/pkg/internal/flagcheck"
+	"open-cluster-management.io/helloworld-addon/internal/flagcheck"
 )
 
 // tellTimeout bounds telling the hub, and finding the marker's owner.

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"open-cluster-management.io/helloworld-addon/manifests"
-	"open-cluster-management.io/helloworld-addon/pkg/internal/flagcheck"
+	"open-cluster-management.io/helloworld-addon/internal/flagcheck"
 )
 
 // Bounds of the lease's duration: OCM calls the add-on unavailable when the

@@ -5,7 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"open-cluster-management.io/helloworld-addon/pkg/internal/flagcheck"
+	"open-cluster-management.io/helloworld-addon/internal/flagcheck"
 )
 
 // Bounds of the durations. OCM calls an add-on unavailable when its lease on

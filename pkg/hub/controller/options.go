@@ -14,7 +14,7 @@ import (
 	logsapi "k8s.io/component-base/logs/api/v1"
 
 	"open-cluster-management.io/helloworld-addon/manifests"
-	"open-cluster-management.io/helloworld-addon/pkg/hub/internal/commandline"
+	"open-cluster-management.io/helloworld-addon/internal/commandline"
 )
 
 // Environment variables and the file that tell a pod who it is.

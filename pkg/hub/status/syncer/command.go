@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"open-cluster-management.io/helloworld-addon/pkg/hub/internal/commandline"
+	"open-cluster-management.io/helloworld-addon/internal/commandline"
 	"open-cluster-management.io/helloworld-addon/pkg/hub/status/internal/program"
 )
 

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	logsapi "k8s.io/component-base/logs/api/v1"
 
-	"open-cluster-management.io/helloworld-addon/pkg/hub/internal/commandline"
-	"open-cluster-management.io/helloworld-addon/pkg/internal/flagcheck"
+	"open-cluster-management.io/helloworld-addon/internal/commandline"
+	"open-cluster-management.io/helloworld-addon/internal/flagcheck"
 )
 
 // The environment, as users of the hub of hubs know it.
