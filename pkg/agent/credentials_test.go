@@ -14,8 +14,8 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/textlogger"
 
-	"open-cluster-management.io/helloworld-addon/pkg/agent/internal/fakepki"
-	"open-cluster-management.io/helloworld-addon/pkg/agent/internal/runtest"
+	"open-cluster-management.io/helloworld-addon/internal/testing/fakepki"
+	"open-cluster-management.io/helloworld-addon/internal/testing/runtest"
 )
 
 // site is a hub that asks for client certificates, a managed cluster, and an

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"open-cluster-management.io/helloworld-addon/pkg/agent/internal/runtest"
+	"open-cluster-management.io/helloworld-addon/internal/testing/runtest"
 )
 
 // Addresses that nobody has (RFC 5737). Those of this machine are never reached

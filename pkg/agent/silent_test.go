@@ -6,8 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"open-cluster-management.io/helloworld-addon/pkg/agent/internal/fakeapi"
-	"open-cluster-management.io/helloworld-addon/pkg/agent/internal/runtest"
+	"open-cluster-management.io/helloworld-addon/internal/testing/fakeapi"
+	"open-cluster-management.io/helloworld-addon/internal/testing/runtest"
 )
 
 // TestInSyncIsSilent: while nothing changes there are the watches and the lease,

@@ -15,13 +15,13 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"open-cluster-management.io/helloworld-addon/internal/flagcheck"
 	"open-cluster-management.io/helloworld-addon/manifests"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/hubclient"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/kubeclient"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/mirror"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/report"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/uninstall"
-	"open-cluster-management.io/helloworld-addon/internal/flagcheck"
 )
 
 // tellTimeout bounds telling the hub, and finding the marker's owner.

@@ -6,7 +6,7 @@ import (
 
 	addonv1alpha1 "open-cluster-management.io/api/addon/v1alpha1"
 
-	"open-cluster-management.io/helloworld-addon/pkg/agent/internal/runtest"
+	"open-cluster-management.io/helloworld-addon/internal/testing/runtest"
 )
 
 // TestUninstallTellsTheHub: when every copy is removed the hub is told so at once,

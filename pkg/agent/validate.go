@@ -5,8 +5,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"open-cluster-management.io/helloworld-addon/manifests"
 	"open-cluster-management.io/helloworld-addon/internal/flagcheck"
+	"open-cluster-management.io/helloworld-addon/manifests"
 )
 
 // Bounds of the lease's duration: OCM calls the add-on unavailable when the

@@ -15,9 +15,9 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
-	"open-cluster-management.io/helloworld-addon/pkg/agent/internal/fakeapi"
-	"open-cluster-management.io/helloworld-addon/pkg/agent/internal/fakepki"
-	"open-cluster-management.io/helloworld-addon/pkg/agent/internal/runtest"
+	"open-cluster-management.io/helloworld-addon/internal/testing/fakeapi"
+	"open-cluster-management.io/helloworld-addon/internal/testing/fakepki"
+	"open-cluster-management.io/helloworld-addon/internal/testing/runtest"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/kubeclient"
 )
 

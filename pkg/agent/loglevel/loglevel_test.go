@@ -3,7 +3,7 @@ package loglevel
 import (
 	"testing"
 
-	"open-cluster-management.io/helloworld-addon/pkg/agent/internal/runtest"
+	"open-cluster-management.io/helloworld-addon/internal/testing/runtest"
 )
 
 func TestCap(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 
-	"open-cluster-management.io/helloworld-addon/pkg/agent/internal/fakeapi"
+	"open-cluster-management.io/helloworld-addon/internal/testing/fakeapi"
 )
 
 func answer(code int32, reason metav1.StatusReason, causes ...metav1.StatusCause) *apierrors.StatusError {

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
-	"open-cluster-management.io/helloworld-addon/pkg/agent/internal/fakeapi"
-	"open-cluster-management.io/helloworld-addon/pkg/agent/internal/runtest"
+	"open-cluster-management.io/helloworld-addon/internal/testing/fakeapi"
+	"open-cluster-management.io/helloworld-addon/internal/testing/runtest"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/kubeclient"
 )
 

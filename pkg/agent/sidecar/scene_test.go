@@ -12,9 +12,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"open-cluster-management.io/helloworld-addon/pkg/agent/internal/fakeapi"
-	"open-cluster-management.io/helloworld-addon/pkg/agent/internal/fakepki"
-	"open-cluster-management.io/helloworld-addon/pkg/agent/internal/runtest"
+	"open-cluster-management.io/helloworld-addon/internal/testing/fakeapi"
+	"open-cluster-management.io/helloworld-addon/internal/testing/fakepki"
+	"open-cluster-management.io/helloworld-addon/internal/testing/runtest"
 )
 
 // scene is a managed cluster with the pod, a hub that asks for client

@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"open-cluster-management.io/helloworld-addon/pkg/agent/internal/fakepki"
+	"open-cluster-management.io/helloworld-addon/internal/testing/fakepki"
 )
 
 // kubeconfigFor has the user as given, in YAML's flow style.

@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/klog/v2"
 
-	"open-cluster-management.io/helloworld-addon/pkg/agent/internal/runtest"
+	"open-cluster-management.io/helloworld-addon/internal/testing/runtest"
 )
 
 // TestNoLogLevelShowsSecrets: at the highest level that can be asked for the log

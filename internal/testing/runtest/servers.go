@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"open-cluster-management.io/helloworld-addon/pkg/agent/internal/fakeapi"
-	"open-cluster-management.io/helloworld-addon/pkg/agent/internal/fakepki"
+	"open-cluster-management.io/helloworld-addon/internal/testing/fakeapi"
+	"open-cluster-management.io/helloworld-addon/internal/testing/fakepki"
 )
 
 // NewAPI starts an API server without authentication.
