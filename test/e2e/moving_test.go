@@ -63,33 +63,6 @@ func (e *environment) staysThere(t *testing.T, c *cluster, config *deploymentCon
 	must(t, "agent and copies are the ones from before", stays(t.Context()))
 }
 
-// refuses checks that a condition of the add-on is False with a message that has
-// all these texts.
-func (e *environment) refuses(t *testing.T, c *cluster, texts ...string) check {
-	return func(ctx context.Context) error {
-		addOn, err := e.hub.addon.AddonV1beta1().ManagedClusterAddOns(c.name).Get(ctx, addonName, metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		for _, condition := range addOn.Status.Conditions {
-			if condition.Status == metav1.ConditionFalse && containsAll(condition.Message, texts) {
-				t.Logf("%s: %s=%s/%s: %s", c.name, condition.Type, condition.Status, condition.Reason, condition.Message)
-				return nil
-			}
-		}
-		return fmt.Errorf("no condition is False with %q: %s", texts, conditionLine(addOn.Status.Conditions))
-	}
-}
-
-func containsAll(message string, texts []string) bool {
-	for _, text := range texts {
-		if !strings.Contains(message, text) {
-			return false
-		}
-	}
-	return true
-}
-
 // refusesNothing checks that no condition of the add-on has the text, and that what
 // is shipped is applied.
 func (e *environment) refusesNothing(c *cluster, text string) check {

@@ -32,6 +32,33 @@ func (e *environment) reports(c *cluster, status metav1.ConditionStatus, reason,
 	}
 }
 
+// refuses checks that a condition of the add-on is False with a message that has
+// all these texts.
+func (e *environment) refuses(t *testing.T, c *cluster, texts ...string) check {
+	return func(ctx context.Context) error {
+		addOn, err := e.hub.addon.AddonV1beta1().ManagedClusterAddOns(c.name).Get(ctx, addonName, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		for _, condition := range addOn.Status.Conditions {
+			if condition.Status == metav1.ConditionFalse && containsAll(condition.Message, texts) {
+				t.Logf("%s: %s=%s/%s: %s", c.name, condition.Type, condition.Status, condition.Reason, condition.Message)
+				return nil
+			}
+		}
+		return fmt.Errorf("no condition is False with %q: %s", texts, conditionLine(addOn.Status.Conditions))
+	}
+}
+
+func containsAll(message string, texts []string) bool {
+	for _, text := range texts {
+		if !strings.Contains(message, text) {
+			return false
+		}
+	}
+	return true
+}
+
 // hasEvent checks that there is a warning on this very object on the hub.
 func (e *environment) hasEvent(source *corev1.ConfigMap, reason string) check {
 	return func(ctx context.Context) error {

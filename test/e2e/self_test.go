@@ -4,12 +4,13 @@ package e2e
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	addonv1beta1 "open-cluster-management.io/api/addon/v1beta1"
 )
 
 // TestSelfManaged runs on an environment of one cluster, which is the hub
@@ -25,7 +26,7 @@ func TestSelfManaged(t *testing.T) {
 	requireSelf(t, env, c)
 	for _, s := range []scenario{
 		{"its_ConfigMaps_are_copied_to_another_namespace", selfInTwoNamespaces},
-		{"nothing_is_copied_within_one_namespace", selfInOneNamespace},
+		{"the_cluster's_own_namespace_is_refused", selfInOneNamespace},
 	} {
 		t.Run(s.name, func(t *testing.T) {
 			defer env.collectOnFailure(t)
@@ -64,9 +65,10 @@ func selfUninstalled(t *testing.T, env *environment) {
 	}
 }
 
-// Where the cluster's namespace on the hub is the install namespace each
-// ConfigMap would be its own copy. Nothing is written there, the condition says
-// so, and uninstalling takes nothing away.
+// An install namespace with the cluster's own name is refused
+// (docs/design.md#rule-8-own-namespace): here each ConfigMap would be its own copy.
+// The add-on's conditions name the field to change, nothing is shipped, no ConfigMap
+// is written, and disabling the add-on takes nothing away.
 func selfInOneNamespace(t *testing.T, env *environment) {
 	c := env.first()
 	c.installNamespace = c.name
@@ -79,33 +81,26 @@ func selfInOneNamespace(t *testing.T, env *environment) {
 	rootCA, err := objects.Get(t.Context(), rootCAConfigMap, metav1.GetOptions{})
 	must(t, "get "+rootCAConfigMap, err)
 	untouched := func(ctx context.Context) error {
-		if err := c.untouched(mine)(ctx); err != nil {
-			return err
-		}
-		return c.untouched(rootCA)(ctx)
+		return errors.Join(c.untouched(mine)(ctx), c.untouched(rootCA)(ctx))
 	}
 
 	must(t, "enable the add-on", env.enableV1alpha1(t.Context(), c))
-	eventually(t, "the hub says that nothing is copied", env.reports(c, metav1.ConditionTrue, "SameNamespace", "nothing is copied"))
-	eventually(t, "the agent is available", c.agentAvailable)
-	eventually(t, "Available", env.addonCondition(c, addonv1beta1.ManagedClusterAddOnConditionAvailable))
-	late, err := objects.Create(t.Context(), configMap("e2e-self-late", map[string]string{"a": "1"}), metav1.CreateOptions{})
-	must(t, "create another ConfigMap", err)
-	cleanup(t, "delete it", func(ctx context.Context) error {
-		return ignoreNotFound(objects.Delete(ctx, late.Name, metav1.DeleteOptions{}))
-	})
-	consistently(t, quiet, "no ConfigMap is written", func(ctx context.Context) error {
-		if err := c.untouched(late)(ctx); err != nil {
+	eventually(t, "the add-on says what to do", env.refuses(t, c, c.name+"/"+addonName, "spec.installNamespace", "name another namespace"))
+	consistently(t, quiet, "nothing is shipped and no ConfigMap is written", func(ctx context.Context) error {
+		works, err := env.deployWorks(ctx, c)
+		if err != nil {
 			return err
 		}
-		return untouched(ctx)
+		if len(works) > 0 {
+			return fmt.Errorf("ManifestWork %s is there", works[0].Name)
+		}
+		return errors.Join(c.agentGone(ctx), untouched(ctx))
 	})
 
 	start := time.Now()
 	must(t, "disable the add-on", env.disable(t.Context(), c))
-	timings.record(c.name+": uninstall where nothing was copied", time.Since(start))
+	timings.record(c.name+": uninstall of a refused add-on", time.Since(start))
 	must(t, "every ConfigMap is still there, as it was", untouched(t.Context()))
-	must(t, "the later one too", c.untouched(late)(t.Context()))
 }
 
 // requireSelf fails the test where the cluster is not the hub: a namespace has

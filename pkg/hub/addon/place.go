@@ -37,6 +37,11 @@ func WantedPlace(addon *addonv1beta1.ManagedClusterAddOn, config *addonv1beta1.A
 			"whoever may write ConfigMaps in namespace %s of the hub could plant a system ConfigMap there; name another namespace, such as %q",
 			namespace, addon.Namespace, addon.Name, from, addon.Namespace, manifests.DefaultInstallNamespace)
 	}
+	if namespace == addon.Namespace {
+		return Place{}, fmt.Errorf("install namespace %q of ManagedClusterAddOn %s/%s (from %s) has the name of the cluster's namespace on the hub: "+
+			"on a hub that manages itself each ConfigMap would be its own copy; name another namespace, such as %q",
+			namespace, addon.Namespace, addon.Name, from, manifests.DefaultInstallNamespace)
+	}
 	return Place{HostingCluster: HostingCluster(addon), Namespace: namespace}, nil
 }
 

@@ -118,6 +118,48 @@ func TestTwoHostedAgentsNeverShareANamespace(t *testing.T) {
 	}
 }
 
+// TestOwnNamespaceIsRefused: nothing is shipped into a namespace with the cluster's
+// own name (docs/design.md#rule-8-own-namespace). An agent that an earlier version
+// shipped there is neither changed nor uninstalled, and can be disabled.
+func TestOwnNamespaceIsRefused(t *testing.T) {
+	const refused = `name another namespace, such as "open-cluster-management-agent-addon"`
+	own := Place{Namespace: "cluster1"}
+	running := shipped(t, newAddon("cluster1", "cluster1"), own, Values{Image: "image"})
+	hostedAddOn := newAddon("cluster2", "cluster2")
+	hostedAddOn.Annotations[addonv1beta1.HostingClusterNameAnnotationKey] = "cluster1"
+	for _, test := range []struct {
+		name  string
+		addon *addonv1beta1.ManagedClusterAddOn
+		works []runtime.Object
+	}{
+		{"nothing runs", newAddon("cluster1", "cluster1"), nil},
+		{"an agent of an earlier version runs there", reported(newAddon("cluster1", "cluster1")), []runtime.Object{running}},
+		{"hosted mode", hostedAddOn, nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			agentAddon, cluster := newTestAddon(t, "image", test.works...), newCluster(test.addon.Namespace)
+			// The framework leaves the ManifestWorks alone after an error; an empty
+			// list without one would uninstall the agent.
+			objects, err := agentAddon.Manifests(t.Context(), cluster, test.addon)
+			checkError(t, err, refused)
+			if len(objects) > 0 {
+				t.Errorf("%d objects are shipped", len(objects))
+			}
+			checkError(t, agentAddon.Inspect(test.addon).Refused, refused)
+			checkError(t, agentAddon.GetAgentAddonOptions().Registration.PermissionConfig(t.Context(), cluster, test.addon), refused)
+		})
+	}
+
+	disabled := deleting(reported(newAddon("cluster1", "cluster1")), addonv1beta1.AddonPreDeleteHookFinalizer)
+	objects, err := newTestAddon(t, "image", running).Manifests(t.Context(), newCluster("cluster1"), disabled)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if hook := hookOf(t, objects); hook.Namespace != "cluster1" {
+		t.Errorf("the pre-delete hook runs in %q, want cluster1, where the agent is", hook.Namespace)
+	}
+}
+
 // TestHookOfWhatIsShipped: the hook of an add-on whose config has gone is the same
 // Job, by name, as before: another name would end the first one and begin again.
 func TestHookOfWhatIsShipped(t *testing.T) {

@@ -35,6 +35,11 @@ func TestWantedNamespace(t *testing.T) {
 			err: "from spec.agentInstallNamespace of AddOnDeploymentConfig configs/config"},
 		{name: "nor in OCM's own", addon: "open-cluster-management-agent", err: "belongs to the cluster's system"},
 		{name: "a name that only begins alike is no system namespace", addon: "kubernetes-tools", want: "kubernetes-tools"},
+		{name: "on a hub that manages itself the sources would be their own copies", addon: "cluster1",
+			err: `install namespace "cluster1" of ManagedClusterAddOn cluster1/helloworld (from spec.installNamespace`},
+		{name: "the cluster's own name by a config", config: named("cluster1"),
+			err: "from spec.agentInstallNamespace of AddOnDeploymentConfig configs/config) has the name of the cluster's namespace on the hub"},
+		{name: "cluster10 is not cluster1", addon: "cluster10", want: "cluster10"},
 		{name: "nor is its length", addon: strings.Repeat("a", 64), err: "must be no more than 63"},
 	}
 	for _, test := range tests {
