@@ -56,7 +56,7 @@ func (s *scene) run() {
 		s.t.Fatal(err)
 	}
 	renewer := New(Config{Spec: spec, Client: client.Leases("copies"), Clock: s.clock,
-		// The shortest waits, all but for a hundredth.
+		// Almost the shortest waits.
 		Random: func() float64 { return 0.99 },
 		Healthy: func() error {
 			if s.healthy.Load() {
@@ -75,7 +75,7 @@ func (s *scene) run() {
 	s.idle()
 }
 
-// idle waits until the renewer waits for the clock.
+// idle returns when the renewer waits for the clock.
 func (s *scene) idle() {
 	s.t.Helper()
 	deadline := time.Now().Add(10 * time.Second)
@@ -87,7 +87,7 @@ func (s *scene) idle() {
 	}
 }
 
-// pass moves the clock, and returns the requests that followed.
+// pass moves the clock and returns the verbs of the requests that followed.
 func (s *scene) pass(d time.Duration) []string {
 	s.t.Helper()
 	s.clock.Step(d)
@@ -128,13 +128,13 @@ func TestRenewal(t *testing.T) {
 		t.Errorf("renewed at %s", got)
 	}
 	s.api.Remove("leases", "copies", "helloworld")
-	s.want("deleted by somebody", s.pass(period), "update", "get", "create")
+	s.want("deleted by another client", s.pass(period), "update", "get", "create")
 	s.api.Put("leases", s.api.Get("leases", "copies", "helloworld"))
-	s.want("changed by somebody", s.pass(period), "update", "get", "update")
+	s.want("changed by another client", s.pass(period), "update", "get", "update")
 	s.want("afterwards", s.pass(period), "update")
 }
 
-// TestNonsenseIsRepaired: within one period, whatever was written.
+// TestNonsenseIsRepaired: invalid fields are repaired within one period.
 func TestNonsenseIsRepaired(t *testing.T) {
 	s := newScene(t)
 	s.run()
@@ -164,7 +164,7 @@ func TestRenewalOnlyWhileHealthy(t *testing.T) {
 	s.healthy.Store(true)
 	s.want("healthy again", s.pass(healthPeriod), "update")
 	if s.paused.Load() == 0 || s.results.Load() == nil || *s.results.Load() != nil {
-		t.Errorf("told of %d pauses and the result %v", s.paused.Load(), s.results.Load())
+		t.Errorf("Paused was called %d times, Renewed got %v", s.paused.Load(), s.results.Load())
 	}
 }
 
@@ -181,14 +181,14 @@ func TestRenewalBacksOff(t *testing.T) {
 		t.Errorf("%d requests in a minute without an API server", requests)
 	}
 	if err := s.results.Load(); err == nil || *err == nil {
-		t.Error("not told of the failure")
+		t.Error("Renewed did not get the failure")
 	}
 	s.refuse.Store(false)
 	s.want("back", s.pass(5*time.Second), "get", "create")
 }
 
-// TestRequestsHaveATimeout: an API server that accepts and never answers costs
-// one request, not the renewer.
+// TestRequestsHaveATimeout: an API server that accepts a request and never answers
+// does not block the renewer for ever.
 func TestRequestsHaveATimeout(t *testing.T) {
 	s := newScene(t)
 	var deadline atomic.Bool

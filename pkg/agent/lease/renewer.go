@@ -1,3 +1,10 @@
+// Package lease renews the Lease by which OCM's registration agent knows that an
+// add-on's agent works. The agent uses it, and so does the lease sidecar of other
+// add-ons.
+//
+// Renewer asks a health check and writes the lease. Package plan decides what the
+// lease contains and how long to wait. There is no leader election: the holder is the
+// program that renews. See docs/design.md#lease.
 package lease
 
 import (
@@ -12,7 +19,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
+
+	"open-cluster-management.io/helloworld-addon/internal/retry"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/lease/plan"
 )
+
+// Spec is the desired lease.
+type Spec = plan.Spec
 
 // Client reads and writes the leases of one namespace.
 type Client interface {
@@ -22,44 +35,48 @@ type Client interface {
 }
 
 const (
-	// healthPeriod is how often an agent that is not healthy is asked again.
+	// healthPeriod is the time between two health checks while the agent is not
+	// healthy.
 	healthPeriod = 250 * time.Millisecond
 	// requestTimeout bounds each request.
 	requestTimeout = 10 * time.Second
 )
 
-// Config is what a Renewer works with.
+// Config configures a Renewer.
 type Config struct {
 	Spec   Spec
 	Client Client
-	// Healthy returns nil as long as the lease may be renewed.
+	// Healthy returns nil while the lease may be renewed, otherwise the reason why
+	// it may not.
 	Healthy func() error
-	// Renewed, where set, is told the result of each attempt to renew, and
-	// Paused why there is none; neither may block.
+	// Renewed, if set, gets the result of each attempt to renew. Paused, if set,
+	// gets the reason why there is no attempt. Neither may block.
 	Renewed func(error)
 	Paused  func(reason error)
-	// Explain, where set, makes of a failure the error to log and to tell, and a
-	// word that stays the same as long as the cause is the same one.
+	// Explain, if set, returns the error to log and to pass to Renewed for a
+	// failure. Failures of the same cause are logged once.
 	Explain func(error) (cause string, explained error)
 	Clock   clock.WithTicker
-	// Random gives numbers from 0 up to, but without, 1. nil: math/rand.
+	// Random returns a number of at least 0 and less than 1. The default is
+	// math/rand.
 	Random func() float64
 }
 
 // Renewer keeps one lease renewed.
 type Renewer struct {
 	config Config
-	// last is the lease as the API server returned it; nil makes the next
-	// renewal read it first.
+	// last is the lease as the API server returned it. While it is nil the next
+	// renewal reads the lease first.
 	last *coordinationv1.Lease
-	// failures in a row. steady: the last attempt was a renewal.
+	// failures is the number of consecutive failed renewals.
 	failures int
-	steady   bool
-	// said is what was logged last, so that it is logged once.
-	said string
+	// steady reports whether the last attempt succeeded.
+	steady bool
+	// logged is the last state that was logged, so that each is logged once.
+	logged string
 }
 
-// New makes a Renewer that does nothing until it is run.
+// New returns a Renewer; Run starts it.
 func New(config Config) *Renewer {
 	if config.Random == nil {
 		config.Random = rand.Float64
@@ -76,69 +93,65 @@ func New(config Config) *Renewer {
 	return &Renewer{config: config}
 }
 
-// Run renews the lease until ctx ends. It leaves the lease behind as it is:
-// an agent that is restarted or updated is not unavailable.
+// Run renews the lease until ctx ends. It does not delete the lease: an agent that
+// restarts or is updated stays available.
 func (r *Renewer) Run(ctx context.Context) {
-	for {
-		timer := r.config.Clock.NewTimer(r.step(ctx))
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return
-		case <-timer.C():
-		}
+	for retry.Sleep(ctx, r.config.Clock, r.step(ctx)) {
 	}
 }
 
-// step renews the lease if it may, and returns how long to wait.
+// step renews the lease if the agent is healthy. It returns the time until the next
+// step.
 func (r *Renewer) step(ctx context.Context) time.Duration {
 	logger := klog.FromContext(ctx).WithValues("lease", klog.KRef(r.config.Spec.Namespace, r.config.Spec.Name))
 	if reason := r.config.Healthy(); reason != nil {
-		if r.says("paused: " + reason.Error()) {
-			logger.Info("Not renewing the lease until the agent is healthy", "reason", reason.Error())
+		if r.isNew("paused: " + reason.Error()) {
+			logger.Info("Paused lease renewal", "reason", reason.Error())
 		}
 		r.steady = false
 		r.config.Paused(reason)
 		return healthPeriod
 	}
-	period := Period(r.config.Spec.Duration)
+	period := plan.Period(r.config.Spec.Duration)
 	err := r.renew(ctx)
 	if ctx.Err() != nil {
 		return period
 	}
 	if err != nil {
 		cause, explained := r.config.Explain(err)
-		if r.says("failed: " + cause) {
-			logger.Error(explained, "Cannot renew the lease, trying again")
+		if r.isNew("failed: " + cause) {
+			logger.Error(explained, "Failed to renew lease, retrying")
 		}
 		r.config.Renewed(explained)
 		r.steady = false
 		r.failures++
-		return afterFailure(r.failures, period, r.config.Random())
+		return plan.AfterFailure(r.failures, period, r.config.Random())
 	}
-	if r.says("renewing") {
-		logger.Info("Renewing the lease", "period", period)
+	if r.isNew("renewing") {
+		logger.Info("Renewing lease", "period", period)
 	}
 	r.config.Renewed(nil)
 	r.failures = 0
 	if !r.steady {
 		r.steady = true
-		return afterFirst(period, r.config.Random(), r.config.Random())
+		return plan.AfterFirst(period, r.config.Random(), r.config.Random())
 	}
-	return afterRenewal(period, r.config.Random())
+	return plan.AfterRenewal(period, r.config.Random())
 }
 
-// says remembers what is logged; false: it was said already.
-func (r *Renewer) says(what string) bool {
-	if r.said == what {
+// isNew reports whether state differs from the state that was logged last, and
+// remembers it.
+func (r *Renewer) isNew(state string) bool {
+	if r.logged == state {
 		return false
 	}
-	r.said = what
+	r.logged = state
 	return true
 }
 
-// cause is what makes an error another one than the one before: the API
-// server's reason. An error of the network names ports, which always differ.
+// cause returns the part of an error by which two failures are the same: the API
+// server's reason and message. It is empty for a network error, whose text contains a
+// different port each time.
 func cause(err error) string {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {
@@ -147,8 +160,8 @@ func cause(err error) string {
 	return ""
 }
 
-// renew writes the lease by one request where the lease is as it was left, and
-// reads it first where it is not.
+// renew writes the lease. It needs one request if the lease has not changed since
+// the last renewal, and otherwise reads it first.
 func (r *Renewer) renew(ctx context.Context) error {
 	if r.last != nil {
 		err := r.update(ctx, r.last)
@@ -184,7 +197,7 @@ func (r *Renewer) get(ctx context.Context) (*coordinationv1.Lease, error) {
 func (r *Renewer) create(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	lease, err := r.config.Client.Create(ctx, Next(r.config.Spec, nil, r.config.Clock.Now()), metav1.CreateOptions{})
+	lease, err := r.config.Client.Create(ctx, plan.Next(r.config.Spec, nil, r.config.Clock.Now()), metav1.CreateOptions{})
 	if err != nil {
 		return fmt.Errorf("create lease: %w", err)
 	}
@@ -195,7 +208,7 @@ func (r *Renewer) create(ctx context.Context) error {
 func (r *Renewer) update(ctx context.Context, present *coordinationv1.Lease) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	lease, err := r.config.Client.Update(ctx, Next(r.config.Spec, present, r.config.Clock.Now()), metav1.UpdateOptions{})
+	lease, err := r.config.Client.Update(ctx, plan.Next(r.config.Spec, present, r.config.Clock.Now()), metav1.UpdateOptions{})
 	if err != nil {
 		return fmt.Errorf("update lease: %w", err)
 	}

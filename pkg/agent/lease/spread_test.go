@@ -33,7 +33,7 @@ func (f clientFunc) Update(ctx context.Context, _ *coordinationv1.Lease, _ metav
 type fleet struct {
 	clock *clocktesting.FakeClock
 	list  []*due
-	// away says that the API server does not answer.
+	// away makes the API server unreachable.
 	away bool
 	// attempts are counted by the second since the start, renewals apart.
 	attempts, renewals map[int]int
@@ -89,7 +89,8 @@ func (f *fleet) run(ctx context.Context, until time.Duration) {
 	}
 }
 
-// spread is the renewals per second of the seconds from up to, without, to.
+// spread returns the mean and the highest number of renewals per second in the
+// seconds from up to, but not including, to.
 func (f *fleet) spread(from, to int) (mean, highest float64) {
 	var counts []int
 	total := 0
@@ -100,14 +101,14 @@ func (f *fleet) spread(from, to int) (mean, highest float64) {
 	return float64(total) / float64(to-from), float64(slices.Max(counts))
 }
 
-// TestManyRenewersSpreadEvenly: 10,000 of them, all started in the same instant,
-// the worst that a hub can meet; and again when it was away for a minute.
+// TestManyRenewersSpreadEvenly: 10,000 renewers that all start in the same moment
+// spread their renewals over the period, also after an outage of a minute.
 func TestManyRenewersSpreadEvenly(t *testing.T) {
 	const (
 		size   = 10_000
 		period = 15 // seconds
 		outage = 4 * period
-		// What chance alone makes of 700 renewals a second on average.
+		// The peak that chance alone makes of 700 renewals per second on average.
 		limit = 1.25
 	)
 	f := newFleet(size)

@@ -1,4 +1,4 @@
-package lease
+package plan
 
 import (
 	"math"
@@ -9,6 +9,11 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+)
+
+var (
+	start = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	spec  = Spec{Namespace: "copies", Name: "helloworld", Holder: "pod-1", Duration: time.Minute}
 )
 
 func TestNext(t *testing.T) {
@@ -35,26 +40,26 @@ func TestNext(t *testing.T) {
 		name, reason  string
 		present, want *coordinationv1.Lease
 	}{
-		{"none", "it is created with every field", nil, lease("pod-1", now, now, nil)},
+		{"none", "the API server gets every field", nil, lease("pod-1", now, now, nil)},
 		{"own", "only the time of renewal changes", managed, foreign(lease("pod-1", then, now, nil))},
-		{"of the pod before", "the holder changes, and is counted",
+		{"of the previous pod", "the holder changes, and the change is counted",
 			foreign(lease("pod-0", then, then, ptr.To[int32](4))), foreign(lease("pod-1", now, now, ptr.To[int32](5)))},
-		{"without a spec", "as one that nobody holds",
+		{"without a spec", "a lease without a holder is acquired",
 			foreign(&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "copies", Name: "helloworld"}}),
 			foreign(lease("pod-1", now, now, ptr.To[int32](1)))},
-		{"renewed in the future", "readers would take it for good for a century",
+		{"renewed in the future", "readers would consider it valid for a century",
 			foreign(lease("pod-1", then, later, nil)), foreign(lease("pod-1", then, now, nil))},
-		{"acquired in the future", "nobody has done that",
+		{"acquired in the future", "no holder can have done that",
 			foreign(lease("pod-1", later, then, nil)), foreign(lease("pod-1", now, now, ptr.To[int32](1)))},
 		{"no time of renewal", "readers fail on it",
 			spoiled(func(s *coordinationv1.LeaseSpec) { s.RenewTime = nil }), foreign(lease("pod-1", then, now, ptr.To[int32](4)))},
-		{"negative duration", "it would never be good",
+		{"negative duration", "it would never be valid",
 			spoiled(func(s *coordinationv1.LeaseSpec) { s.LeaseDurationSeconds = ptr.To[int32](-1) }), foreign(lease("pod-1", then, now, ptr.To[int32](4)))},
-		{"negative transitions", "the API server refuses them",
+		{"negative transitions", "the API server rejects them",
 			spoiled(func(s *coordinationv1.LeaseSpec) { s.LeaseTransitions = ptr.To[int32](-7) }), foreign(lease("pod-1", then, now, ptr.To[int32](0)))},
 		{"no more transitions to count", "one more would be negative",
 			foreign(lease("pod-0", then, then, ptr.To[int32](math.MaxInt32))), foreign(lease("pod-1", now, now, ptr.To[int32](math.MaxInt32)))},
-		{"fields of coordinated leader election", "others would take the lease for one of an election",
+		{"fields of coordinated leader election", "other clients would take the lease for that of an election",
 			spoiled(func(s *coordinationv1.LeaseSpec) {
 				s.Strategy, s.PreferredHolder = ptr.To(coordinationv1.OldestEmulationVersion), ptr.To("x")
 			}), foreign(lease("pod-1", then, now, ptr.To[int32](4)))},
@@ -79,17 +84,17 @@ func TestWaits(t *testing.T) {
 		got  time.Duration
 		want time.Duration
 	}{
-		{"a renewal, at the latest", afterRenewal(period, 0), period},
-		{"a renewal, at the earliest", afterRenewal(period, 1), 13500 * time.Millisecond},
-		{"a first renewal, at the earliest", afterFirst(period, 0, 0), 0},
-		{"a first renewal, at the latest", afterFirst(period, 1, 0), period},
-		{"a first failure", afterFailure(1, period, 0), 500 * time.Millisecond},
-		{"a first failure, with jitter", afterFailure(1, period, 1), 250 * time.Millisecond},
-		{"a third failure", afterFailure(3, period, 0), 2 * time.Second},
-		{"many failures", afterFailure(1000, period, 0), 5 * time.Second},
-		{"many failures, with jitter", afterFailure(1000, period, 1), 2500 * time.Millisecond},
-		{"many failures within a short period", afterFailure(1000, time.Second, 0), 500 * time.Millisecond},
-		{"many failures within a tiny period", afterFailure(1000, 100*time.Millisecond, 0), 100 * time.Millisecond},
+		{"a renewal, at the latest", AfterRenewal(period, 0), period},
+		{"a renewal, at the earliest", AfterRenewal(period, 1), 13500 * time.Millisecond},
+		{"a first renewal, at the earliest", AfterFirst(period, 0, 0), 0},
+		{"a first renewal, at the latest", AfterFirst(period, 1, 0), period},
+		{"a first failure", AfterFailure(1, period, 0), 500 * time.Millisecond},
+		{"a first failure, with jitter", AfterFailure(1, period, 1), 250 * time.Millisecond},
+		{"a third failure", AfterFailure(3, period, 0), 2 * time.Second},
+		{"many failures", AfterFailure(1000, period, 0), 5 * time.Second},
+		{"many failures, with jitter", AfterFailure(1000, period, 1), 2500 * time.Millisecond},
+		{"many failures within a short period", AfterFailure(1000, time.Second, 0), 500 * time.Millisecond},
+		{"many failures within a tiny period", AfterFailure(1000, 100*time.Millisecond, 0), 100 * time.Millisecond},
 	}
 	for _, test := range tests {
 		if test.got != test.want {
