@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// reset is the error of a request whose connection was cut off.
+// reset returns the error of a request whose connection was reset.
 func reset(source string, port int) error {
 	return &url.Error{Op: "Get", URL: "https://api:6443/api", Err: &net.OpError{Op: "read", Net: "tcp",
 		Source: &net.TCPAddr{IP: net.ParseIP(source), Port: port}, Addr: &net.TCPAddr{IP: net.ParseIP(source), Port: 6443},
