@@ -35,14 +35,14 @@ AGENT_IMAGE_ROOT := bin/agent-image
 IMAGE_ARGS = --build-arg VERSION=$(VERSION) --build-arg COMMIT=$(COMMIT)
 PLATFORMS ?= linux/amd64,linux/arm64
 comma := ,
-SANDBOX := bin/ocm-sandbox --dir='$(SANDBOX_DIR)' --programs=bin/sandbox --module=test/sandbox/programs
+SANDBOX := bin/ocm-sandbox --dir='$(SANDBOX_DIR)' --programs=bin/sandbox --module=sandbox/programs
 TEST_FLAGS ?=
 # the modules with Go code of ours
-MODULES := $(patsubst %/,%,$(sort . $(dir $(wildcard test/*/go.mod))))
+MODULES := $(patsubst %/,%,$(sort . $(dir $(wildcard sandbox/go.mod hub-of-hubs-status-sync/go.mod hub-of-hubs-status-sync/test/go.mod test/*/go.mod))))
 LINT = GOFLAGS=-trimpath $(CURDIR)/bin/golangci-lint
 # where the modules' tests find the built programs
 export SANDBOX_PROGRAMS := $(CURDIR)/bin/sandbox
-export SANDBOX_MODULE := $(CURDIR)/test/sandbox/programs
+export SANDBOX_MODULE := $(CURDIR)/sandbox/programs
 
 ##@ The two commands
 
@@ -108,26 +108,28 @@ bin/golangci-lint: tools/go.mod tools/go.sum
 
 .PHONY: clean
 clean: sandbox-down ## End the sandbox and remove everything that was built
-	rm -rf bin artifacts
+	rm -rf bin artifacts hub-of-hubs-status-sync/bin
 
 ##@ Tests
 
 .PHONY: test-unit
 test-unit: ## Test what needs no cluster
 	go test -trimpath $(TEST_FLAGS) ./...
+	go test -C hub-of-hubs-status-sync -trimpath $(TEST_FLAGS) ./...
 	go test -C test/bench -trimpath $(TEST_FLAGS) ./...
 
 # the packages with goroutines of ours; the detector's builds share nothing with the others
-RACE_PACKAGES := ./pkg/agent/... ./pkg/hub/controller ./pkg/hub/rollout ./pkg/hub/status/... ./pkg/hub/postgres/...
+RACE_PACKAGES := ./pkg/agent/... ./pkg/hub/controller ./pkg/hub/rollout
 
 .PHONY: test-race
 test-race: export CGO_ENABLED := 1
 test-race: ## Run the unit tests of what is concurrent under the race detector (needs gcc)
 	go test -trimpath -race -timeout 15m $(TEST_FLAGS) $(RACE_PACKAGES)
+	go test -C hub-of-hubs-status-sync -trimpath -race -timeout 15m $(TEST_FLAGS) ./...
 
 .PHONY: test-sandbox
 test-sandbox: sandbox-programs ## Test the sandbox itself, with real control planes
-	go test -C test/sandbox -trimpath -tags sandbox -timeout 8m $(TEST_FLAGS) ./...
+	go test -C sandbox -trimpath -tags sandbox -timeout 8m $(TEST_FLAGS) ./...
 
 .PHONY: test-e2e
 test-e2e: sandbox-programs image-root shell-image ## Run the end-to-end scenarios on a sandbox with two managed clusters
@@ -139,8 +141,8 @@ test-situations: sandbox-programs image-root ## Run the registration agent's sit
 
 .PHONY: test-postgres
 test-postgres: sandbox-programs ## Test the hub of hubs with real PostgreSQL (one of its own or TEST_DATABASE_URL) and kube-apiserver
-	go test -trimpath -tags postgres -timeout 8m $(TEST_FLAGS) ./pkg/hub/postgres/...
-	go test -C test/hubofhubs -trimpath -tags postgres -timeout 8m $(TEST_FLAGS) ./...
+	go test -C hub-of-hubs-status-sync -trimpath -tags postgres -timeout 8m $(TEST_FLAGS) ./pkg/postgres/...
+	go test -C hub-of-hubs-status-sync/test -trimpath -tags postgres -timeout 8m $(TEST_FLAGS) ./...
 
 .PHONY: test-long
 test-long: export LONG_TESTS := 1
@@ -156,11 +158,11 @@ fleet-hub: sandbox-programs build ## Measure the hub controller with 5,000 clust
 
 .PHONY: bin/ocm-sandbox
 bin/ocm-sandbox:
-	@go build -C test/sandbox -trimpath -o $(CURDIR)/$@ ./cmd/ocm-sandbox
+	@go build -C sandbox -trimpath -o $(CURDIR)/$@ ./cmd/ocm-sandbox
 
 .PHONY: bin/ocm-demo
 bin/ocm-demo:
-	@go build -C test/sandbox -trimpath -o $(CURDIR)/$@ ./cmd/ocm-demo
+	@$(GO_BUILD) -o $@ ./test/demo/cmd/ocm-demo
 
 .PHONY: sandbox-programs
 sandbox-programs: bin/ocm-sandbox ## Build etcd, Kubernetes and OCM from their Go modules (once, 8 to 10 minutes)
@@ -180,9 +182,20 @@ sandbox-down: bin/ocm-sandbox ## End the sandbox: no process and no file is left
 
 ##@ Hub of hubs
 
+HUB_OF_HUBS_REGISTRY ?= quay.io/open-cluster-management
+HUB_OF_HUBS_TAG ?= v0.1.0
+
+.PHONY: hub-of-hubs-programs
+hub-of-hubs-programs: ## Build the hub of hubs' programs into hub-of-hubs-status-sync/bin/
+	@$(MAKE) -C hub-of-hubs-status-sync build
+
+.PHONY: hub-of-hubs-images
+hub-of-hubs-images: ## Build their image HUB_OF_HUBS_REGISTRY/hub-of-hubs-status-sync:HUB_OF_HUBS_TAG with Docker
+	@$(MAKE) -C hub-of-hubs-status-sync build-images REGISTRY=$(HUB_OF_HUBS_REGISTRY) IMAGE_TAG=$(HUB_OF_HUBS_TAG)
+
 .PHONY: demo-hub-of-hubs
-demo-hub-of-hubs: sandbox-programs image-root ## Show a status travel from managed clusters by PostgreSQL to a global hub (ONCE=1)
-	@go build -C test/hubofhubs -trimpath -o $(CURDIR)/bin/demo-hub-of-hubs ./cmd/demo-hub-of-hubs
+demo-hub-of-hubs: sandbox-programs image-root hub-of-hubs-programs ## Show a status travel from managed clusters by PostgreSQL to a global hub (ONCE=1)
+	@go build -C hub-of-hubs-status-sync/test -trimpath -o $(CURDIR)/bin/demo-hub-of-hubs ./cmd/demo-hub-of-hubs
 	@bin/demo-hub-of-hubs --image='$(IMAGE)' $(if $(ONCE),--once)
 
 ##@ Benchmark
@@ -198,7 +211,7 @@ bench: sandbox-programs image-root ## Measure the add-on beside the floor and th
 	@go build -C test/bench -trimpath -ldflags '-s -w' -o $(CURDIR)/bin/bench/floor/usr/local/bin/floor ./cmd/floor
 	@go build -C test/bench -trimpath -o $(CURDIR)/bin/ocm-bench ./cmd/ocm-bench
 	@go build -C test/bench/rival -trimpath -ldflags '-s -w' -o $(CURDIR)/bin/bench/rival/helloworld $(RIVAL)/cmd/example/helloworld
-	@bin/ocm-bench --sandbox='$(CURDIR)/bin/ocm-sandbox --programs=bin/sandbox --module=test/sandbox/programs' \
+	@bin/ocm-bench --sandbox='$(CURDIR)/bin/ocm-sandbox --programs=bin/sandbox --module=sandbox/programs' \
 		--image=$(IMAGE) --image-root=$(IMAGE_ROOT) --kubectl=bin/sandbox/kubectl --deploy=deploy \
 		--rival-deploy="$$(go list -C test/bench/rival -m -f '{{.Dir}}' $(RIVAL))/examples/deploy/addon/helloworld" \
 		--json=$(BENCH_JSON) $(BENCH_FLAGS)
@@ -207,9 +220,8 @@ bench: sandbox-programs image-root ## Measure the add-on beside the floor and th
 BENCH_STATUS_FLAGS ?=
 
 .PHONY: bench-status
-bench-status: sandbox-programs ## Measure the hub of hubs' status at 10 million rows: half an hour (BENCH_STATUS_FLAGS: other sizes)
-	@$(GO_BUILD) -o bin/hub-of-hubs-status-sync ./cmd/hub-of-hubs-status-sync
-	@go build -C test/hubofhubs -trimpath -o $(CURDIR)/bin/bench-status ./cmd/bench-status
+bench-status: sandbox-programs hub-of-hubs-programs ## Measure the hub of hubs' status at 10 million rows: half an hour (BENCH_STATUS_FLAGS: other sizes)
+	@go build -C hub-of-hubs-status-sync/test -trimpath -o $(CURDIR)/bin/bench-status ./cmd/bench-status
 	@bin/bench-status $(BENCH_STATUS_FLAGS)
 
 ##@ On kind: OCM on clusters that run as Docker containers
@@ -252,9 +264,9 @@ functional-test-full: bin/ocm-kind images shell-image $(BUILT_KUBECTL) ## Run th
 		test/e2e/lease/on-kind $(AGENT_IMAGE) $(TEST_FLAGS)
 
 .PHONY: e2e-hub-of-hubs
-e2e-hub-of-hubs: bin/ocm-kind images $(BUILT_KUBECTL) ## Run the hub of hubs' programs as pods on kind clusters of their own, with PostgreSQL on this machine (KEEP=1 keeps the clusters)
+e2e-hub-of-hubs: bin/ocm-kind images hub-of-hubs-images $(BUILT_KUBECTL) ## Run the hub of hubs' programs as pods on kind clusters of their own, with PostgreSQL on this machine (KEEP=1 keeps the clusters)
 	@KUBECTL=$(KUBECTL) OCM_IMAGES=$(OCM_IMAGES) KIND_NODE_IMAGE=$(KIND_NODE_IMAGE) KEEP=$(KEEP) \
-		test/hubofhubs/pods/on-kind $(IMAGE) $(TEST_FLAGS)
+		hub-of-hubs-status-sync/test/pods/on-kind $(IMAGE) $(HUB_OF_HUBS_REGISTRY)/hub-of-hubs-status-sync:$(HUB_OF_HUBS_TAG) $(TEST_FLAGS)
 
 .PHONY: test-kind
 test-kind: ## Test the kind tool, and that Helm chart and kustomize base install the same

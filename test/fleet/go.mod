@@ -2,9 +2,9 @@ module open-cluster-management.io/helloworld-addon/test/fleet
 
 go 1.26.0
 
-replace open-cluster-management.io/helloworld-addon/test/sandbox => ../sandbox
+replace open-cluster-management.io/helloworld-addon/sandbox => ../../sandbox
 
-require open-cluster-management.io/helloworld-addon/test/sandbox v0.0.0
+require open-cluster-management.io/helloworld-addon/sandbox v0.0.0
 
 require (
 	golang.org/x/sync v0.19.0

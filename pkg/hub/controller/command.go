@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"open-cluster-management.io/helloworld-addon/manifests"
 	"open-cluster-management.io/helloworld-addon/internal/commandline"
+	"open-cluster-management.io/helloworld-addon/manifests"
 )
 
 // NewCommand returns the command line of the program. Its errors are for the

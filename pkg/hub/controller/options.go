@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/tools/leaderelection"
 	logsapi "k8s.io/component-base/logs/api/v1"
 
-	"open-cluster-management.io/helloworld-addon/manifests"
 	"open-cluster-management.io/helloworld-addon/internal/commandline"
+	"open-cluster-management.io/helloworld-addon/manifests"
 )
 
 // Environment variables and the file that tell a pod who it is.

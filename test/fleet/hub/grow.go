@@ -11,7 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"open-cluster-management.io/helloworld-addon/test/sandbox/process"
+	"open-cluster-management.io/helloworld-addon/sandbox/process"
 )
 
 // The first cluster is a real one for the controller. What it has in the end is

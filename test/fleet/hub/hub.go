@@ -16,11 +16,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"open-cluster-management.io/helloworld-addon/test/sandbox/apply"
-	"open-cluster-management.io/helloworld-addon/test/sandbox/controlplane"
-	"open-cluster-management.io/helloworld-addon/test/sandbox/ocm"
-	"open-cluster-management.io/helloworld-addon/test/sandbox/pki"
-	"open-cluster-management.io/helloworld-addon/test/sandbox/process"
+	"open-cluster-management.io/helloworld-addon/sandbox/apply"
+	"open-cluster-management.io/helloworld-addon/sandbox/controlplane"
+	"open-cluster-management.io/helloworld-addon/sandbox/ocm"
+	"open-cluster-management.io/helloworld-addon/sandbox/pki"
+	"open-cluster-management.io/helloworld-addon/sandbox/process"
 )
 
 // Options say what hub it is.

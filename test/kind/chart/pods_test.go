@@ -16,7 +16,8 @@ import (
 )
 
 const (
-	deployDir = "../../../deploy"
+	deployDir          = "../../../deploy"
+	hubOfHubsDeployDir = "../../../hub-of-hubs-status-sync/deploy"
 	// goldenDir has what pkg/hub/addon renders of the embedded manifests, held by
 	// its own tests.
 	goldenDir = "../../../pkg/hub/addon/testdata"
@@ -41,10 +42,10 @@ func TestEveryPodIsRestricted(t *testing.T) {
 		"golden agent-own-namespace.yaml Deployment",
 		"golden hook-hosted.yaml Job",
 		"golden hook.yaml Job",
+		"hub-of-hubs-status-sync/operator.yaml.template Deployment",
+		"hub-of-hubs-status-sync/report Deployment",
+		"hub-of-hubs-status-sync/sync Deployment",
 		"lease-sidecar/hub AddOnTemplate",
-		"status-report Deployment",
-		"status-sync Deployment",
-		"status-sync/operator.yaml.template Deployment",
 	}
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(pods))); diff != "" {
 		t.Errorf("pods (-known +found); a new one belongs into the list:\n%s", diff)
@@ -65,23 +66,26 @@ func TestEveryPodIsRestricted(t *testing.T) {
 func everything(t *testing.T) map[string][]any {
 	t.Helper()
 	all := map[string][]any{}
-	err := filepath.WalkDir(deployDir, func(path string, entry fs.DirEntry, err error) error {
+	for dir, prefix := range map[string]string{deployDir: "", hubOfHubsDeployDir: "hub-of-hubs-status-sync"} {
+		err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			source, _ := filepath.Rel(dir, path)
+			source = filepath.Join(prefix, source)
+			switch {
+			case entry.Name() == "kustomization.yaml":
+				all[filepath.Dir(source)] = slices.Collect(maps.Values(kustomized(t, filepath.Dir(path))))
+			case strings.HasSuffix(path, ".template"):
+				all[source] = parsed(t, os.Expand(readFile(t, path), func(name string) string {
+					return map[string]string{"COMPONENT": "hub-of-hubs-status-sync", "REGISTRY": "example.com", "IMAGE_TAG": "v1"}[name]
+				}))
+			}
+			return nil
+		})
 		if err != nil {
-			return err
+			t.Fatal(err)
 		}
-		source, _ := filepath.Rel(deployDir, path)
-		switch {
-		case entry.Name() == "kustomization.yaml":
-			all[filepath.Dir(source)] = slices.Collect(maps.Values(kustomized(t, filepath.Dir(path))))
-		case strings.HasSuffix(path, ".template"):
-			all[source] = parsed(t, os.Expand(readFile(t, path), func(name string) string {
-				return map[string]string{"COMPONENT": "hub-of-hubs-status-sync", "REGISTRY": "example.com", "IMAGE_TAG": "v1"}[name]
-			}))
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	chart, err := templated(t, nil)
 	if err != nil {

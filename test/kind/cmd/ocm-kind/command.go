@@ -77,7 +77,7 @@ func deployCommand(options *clusters.Options) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&source, "images", string(ocm.SourceAuto),
 		"where OCM's images come from: published, built (from the pinned Go modules), or auto")
-	cmd.Flags().StringVar(&builder.Module, "module", "test/sandbox/programs", "Go module that pins OCM's programs")
+	cmd.Flags().StringVar(&builder.Module, "module", "sandbox/programs", "Go module that pins OCM's programs")
 	cmd.Flags().StringVar(&builder.Out, "programs", "bin/ocm", "directory for OCM's built programs")
 	cmd.Flags().StringVar(&hubAs, "hub-as", "", "join the hub to itself too, as a managed cluster of this name")
 	return cmd

@@ -1,0 +1,102 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"open-cluster-management.io/helloworld-addon/hub-of-hubs-status-sync/pkg/status"
+)
+
+// logged are the keys of one kind in the log of changes since cursor c. A row of compliance or spec names the object by
+// its id, the others by its namespace and name, which is looked up.
+func (a aggregated) logged() string {
+	switch {
+	case a.spec == "":
+		return fmt.Sprintf(`SELECT '%s'::text AS kind, l.key, l.age FROM log l WHERE l.source = '%s'`, a.kind, a.rows)
+	case a.rows == complianceTable:
+		return fmt.Sprintf(`SELECT '%s'::text AS kind, l.key, l.age FROM log l WHERE l.source IN ('%s', 'spec.%s')`,
+			a.kind, a.rows, a.spec)
+	}
+	return fmt.Sprintf(`SELECT '%[1]s'::text AS kind, l.key, l.age FROM log l WHERE l.source = 'spec.%[2]s'
+UNION ALL
+SELECT '%[1]s', s.id::text, l.age FROM log l JOIN spec.%[2]s s ON hub_of_hubs.subject('%[2]s', s.payload) = l.key
+WHERE l.source = '%[3]s' AND NOT s.deleted`, a.kind, a.spec, a.rows)
+}
+
+// changesQuery is one statement, so that what it reads and the snapshot that it returns are of the same moment. A cursor
+// is server/timeline/snapshot. Beyond what the cursor's snapshot saw, the log is incomplete when
+//   - the cursor is of another server, or of a timeline that was left,
+//   - it is of a later time than now (the same server, restored), or
+//   - something that was trimmed is not in it.
+//
+// What lies in the future is of another server, whose dump was restored here, and says nothing.
+func changesQuery() string {
+	kinds := make([]string, len(aggregatedKinds))
+	for i, kind := range aggregatedKinds {
+		kinds[i] = kind.logged()
+	}
+	return `
+WITH server AS MATERIALIZED (
+	SELECT (SELECT system_identifier FROM pg_control_system()) || '/' ||
+		(SELECT timeline_id FROM pg_control_checkpoint()) || '/' AS id
+), since AS MATERIALIZED (
+	SELECT CASE WHEN starts_with($1, server.id) THEN substr($1, length(server.id) + 1)::pg_snapshot END AS seen
+	FROM server
+), log AS MATERIALIZED (
+	SELECT l.source, l.key, extract(epoch FROM clock_timestamp() - min(l.changed_at))::float8 AS age
+	FROM hub_of_hubs.change_log l, since
+	WHERE l.xid >= pg_snapshot_xmin(since.seen) AND NOT pg_visible_in_snapshot(l.xid, since.seen)
+		AND l.xid < pg_snapshot_xmax(pg_current_snapshot())
+	GROUP BY l.source, l.key
+), changed AS (
+	SELECT kind, key, max(age) AS age FROM (
+` + strings.Join(kinds, "\nUNION ALL\n") + `
+	) k WHERE key <> '' GROUP BY kind, key
+)
+SELECT server.id || pg_current_snapshot()::text,
+	since.seen IS NULL
+		OR pg_snapshot_xmax(since.seen) > pg_snapshot_xmax(pg_current_snapshot())
+		OR EXISTS (SELECT FROM log WHERE key = '')
+		OR EXISTS (SELECT FROM hub_of_hubs.change_log_state s
+			WHERE pg_snapshot_xmax(s.trimmed) <= pg_snapshot_xmax(pg_current_snapshot())
+			AND (pg_snapshot_xmax(since.seen) < pg_snapshot_xmax(s.trimmed)
+				OR EXISTS (SELECT FROM pg_snapshot_xip(since.seen) x WHERE pg_visible_in_snapshot(x, s.trimmed)))),
+	coalesce(changed.kind, ''), coalesce(changed.key, ''), coalesce(changed.age, 0), pg_is_in_recovery()
+FROM server CROSS JOIN since LEFT JOIN changed ON true`
+}
+
+// Changes implements status.ChangeLog.
+func (s *Store) Changes(ctx context.Context, since status.Cursor) (status.Changes, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	rows, err := s.pool.Query(ctx, s.changes, string(since))
+	if err != nil {
+		return status.Changes{}, s.wrap(err, "read what changed")
+	}
+	defer rows.Close()
+	var changes status.Changes
+	for rows.Next() {
+		var next, kind, key string
+		var age float64
+		var standby bool
+		if err := rows.Scan(&next, &changes.Reset, &kind, &key, &age, &standby); err != nil {
+			return status.Changes{}, s.wrap(err, "read what changed")
+		}
+		if standby {
+			return status.Changes{}, s.wrap(errStandby, "read what changed")
+		}
+		changes.Next = status.Cursor(next)
+		if key != "" {
+			changes.Changed = append(changes.Changed, status.Change{
+				Key: status.Key{Kind: status.Kind(kind), ID: key},
+				Age: time.Duration(age * float64(time.Second)),
+			})
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return status.Changes{}, s.wrap(err, "read what changed")
+	}
+	return changes, nil
+}

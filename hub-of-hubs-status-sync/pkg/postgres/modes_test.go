@@ -1,0 +1,57 @@
+//go:build postgres
+
+package postgres
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"open-cluster-management.io/helloworld-addon/hub-of-hubs-status-sync/pkg/status"
+)
+
+// TestQueryModes: behind a pooler no statement can be prepared; users say so in the URL, and all works as without.
+func TestQueryModes(t *testing.T) {
+	for _, mode := range []string{"cache_statement", "cache_describe", "describe_exec", "exec", "simple_protocol"} {
+		t.Run(mode, func(t *testing.T) {
+			d := newDatabase(t)
+			d.world()
+			store := openURL(t, Options{URL: d.url + "&default_query_exec_mode=" + mode})
+			if err := store.CheckSchema(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			_, at := look(t, store, "")
+			batch := status.Batch{
+				CompletePolicies: []string{id("1")},
+				Compliance:       []status.ComplianceEntry{compliance("1", "c'1\\", "unknown"), compliance("1", "c2", "compliant")},
+				Objects: []status.ObjectEntry{object(status.KindPlacement, "place", `, "status": {"x": "a'b\\c"}`),
+					{Kind: status.KindManagedCluster, Payload: []byte(`{"metadata": {"name": "c1"}}`)}},
+				Removed: []status.ObjectRef{{Kind: status.KindPlacementRule, Namespace: "ns", Name: "rule"}},
+			}
+			if diff := cmp.Diff(status.Result{Written: 4, Removed: 2}, apply(t, store, "hub1", batch)); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+			if err := store.Heartbeat(t.Context(), "hub1"); err != nil {
+				t.Error(err)
+			}
+			got, _ := look(t, store, at.Next)
+			if diff := cmp.Diff([]string{"Placement 3", "PlacementRule 2", "Policy 1"}, got); diff != "" {
+				t.Errorf("changed, -want +got:\n%s", diff)
+			}
+			keys, err := store.Scan(t.Context(), zeroKey, 100)
+			if err != nil {
+				t.Fatal(err)
+			}
+			snapshot, err := store.Read(t.Context(), keys)
+			if err != nil || snapshot.Rows != 8 || len(snapshot.Heartbeats.Last) != 1 {
+				t.Errorf("read %d rows, heartbeats %v, %v; want 8 and one", snapshot.Rows, snapshot.Heartbeats.Last, err)
+			}
+			if _, err := store.KeysOfHub(t.Context(), "hub1"); err != nil {
+				t.Error(err)
+			}
+			if _, err := store.Present(t.Context(), "hub1"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

@@ -1,0 +1,224 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"open-cluster-management.io/helloworld-addon/hub-of-hubs-status-sync/pkg/status"
+)
+
+// uuidForm is the form in which the ids of spec.* come back from the database; another one is no id of it.
+var uuidForm = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+
+// Read implements status.Reader.
+func (s *Store) Read(ctx context.Context, keys []status.Key) (status.Snapshot, error) {
+	if err := s.reads.Acquire(ctx, 1); err != nil {
+		return status.Snapshot{}, s.wrap(err, "wait for a connection to read the rows of %d objects", len(keys))
+	}
+	defer s.reads.Release(1)
+	var snapshot status.Snapshot
+	err := s.read(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		reading := newReading(tx, s.namespace, keys)
+		var err error
+		if reading.Heartbeats, err = heartbeats(ctx, tx); err != nil {
+			return err
+		}
+		for _, kind := range aggregatedKinds {
+			if err := reading.kind(ctx, kind); err != nil {
+				return err
+			}
+		}
+		snapshot = reading.Snapshot
+		return nil
+	})
+	if err != nil {
+		return status.Snapshot{}, s.wrap(err, "read the rows of %d objects", len(keys))
+	}
+	return snapshot, nil
+}
+
+// reading is a snapshot that is being read.
+type reading struct {
+	status.Snapshot
+	tx        pgx.Tx
+	namespace string
+	byKey     map[status.Key][]int
+	// seen holds one copy of the strings that most rows share: names of hubs, values of enums.
+	seen map[string]string
+}
+
+func newReading(tx pgx.Tx, namespace string, keys []status.Key) *reading {
+	r := &reading{tx: tx, namespace: namespace, byKey: map[status.Key][]int{}, seen: map[string]string{}}
+	r.Objects = make([]status.Object, len(keys))
+	for i, key := range keys {
+		r.Objects[i].Key = key
+		r.byKey[key] = append(r.byKey[key], i)
+	}
+	return r
+}
+
+// kind reads the objects of one kind and their rows.
+func (r *reading) kind(ctx context.Context, kind aggregated) error {
+	var ids []string
+	for key := range r.byKey {
+		if key.Kind == kind.kind && (kind.spec == "" || uuidForm.MatchString(key.ID)) {
+			ids = append(ids, key.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	if kind.spec == "" {
+		for _, id := range ids {
+			r.found(kind.kind, id, "", id)
+		}
+		return r.payloads(ctx, kind, addOnsAlike, ids)
+	}
+	ids, err := r.specs(ctx, kind, ids)
+	if err != nil || len(ids) == 0 {
+		return err
+	}
+	if kind.rows == complianceTable {
+		return r.compliance(ctx, kind, ids)
+	}
+	return r.payloads(ctx, kind, fmt.Sprintf(`SELECT s.id::text, t.leaf_hub_name, t.payload, 1::bigint
+FROM spec.%[1]s s JOIN status.%[2]s t ON hub_of_hubs.subject('%[2]s', t.payload) = hub_of_hubs.subject('%[1]s', s.payload)
+WHERE s.id = ANY($1::uuid[])`, kind.spec, kind.rows), ids)
+}
+
+// addOnsAlike counts the clusters of each leaf hub whose add-ons say the same: a million clusters are a few rows.
+const addOnsAlike = `
+SELECT hub_of_hubs.subject('managedclusteraddons', payload), leaf_hub_name, says, count(*) FROM status.managedclusteraddons
+WHERE hub_of_hubs.subject('managedclusteraddons', payload) = ANY($1::text[]) GROUP BY 1, 2, 3`
+
+// found marks the objects of a key as found.
+func (r *reading) found(kind status.Kind, id, namespace, name string) {
+	for _, i := range r.byKey[status.Key{Kind: kind, ID: id}] {
+		r.Objects[i].Found, r.Objects[i].Namespace, r.Objects[i].Name = true, namespace, name
+	}
+}
+
+// specs returns which of the ids there are.
+func (r *reading) specs(ctx context.Context, kind aggregated, ids []string) ([]string, error) {
+	rows, err := r.tx.Query(ctx, `SELECT id::text, coalesce(payload -> 'metadata' ->> 'namespace', ''),
+	coalesce(payload -> 'metadata' ->> 'name', '') FROM spec.`+kind.spec+`
+WHERE id = ANY($1::uuid[]) AND NOT deleted AND $2 IN ('', payload -> 'metadata' ->> 'namespace')`, ids, r.namespace)
+	if err != nil {
+		return nil, err
+	}
+	var there []string
+	var id, namespace, name string
+	_, err = pgx.ForEachRow(rows, []any{&id, &namespace, &name}, func() error {
+		if name != "" {
+			there = append(there, id)
+			r.found(kind.kind, id, namespace, name)
+		}
+		return nil
+	})
+	return there, err
+}
+
+func (r *reading) compliance(ctx context.Context, kind aggregated, ids []string) error {
+	rows, err := r.tx.Query(ctx, `SELECT id::text, leaf_hub_name, cluster_name, error::text, compliance::text
+FROM status.compliance WHERE id = ANY($1::uuid[])`, ids)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	var row status.ComplianceRow
+	var id string
+	var objects []int
+	for rows.Next() {
+		// text has the same form in both of the protocol's formats; Scan would copy each value once more
+		values := rows.RawValues()
+		if next := r.shared(values[0], id); next != id {
+			id, objects = next, r.byKey[status.Key{Kind: kind.kind, ID: next}]
+		}
+		row.LeafHub = r.shared(values[1], row.LeafHub)
+		row.Cluster = string(values[2])
+		row.Error = r.shared(values[3], row.Error)
+		row.Compliance = r.shared(values[4], row.Compliance)
+		for _, i := range objects {
+			r.Objects[i].Compliance = append(r.Objects[i].Compliance, row)
+		}
+		r.Rows++
+	}
+	return rows.Err()
+}
+
+// shared returns one copy of a value for all rows. Rows come along an index, so a column's value is mostly that of the
+// row before.
+func (r *reading) shared(value []byte, before string) string {
+	if string(value) == before {
+		return before
+	}
+	if known, ok := r.seen[string(value)]; ok {
+		return known
+	}
+	known := string(value)
+	r.seen[known] = known
+	return known
+}
+
+// payloads reads rows of id or subject, leaf hub, payload, and how many are alike.
+func (r *reading) payloads(ctx context.Context, kind aggregated, sql string, ids []string) error {
+	rows, err := r.tx.Query(ctx, sql, ids)
+	if err != nil {
+		return err
+	}
+	var id string
+	var row status.PayloadRow
+	_, err = pgx.ForEachRow(rows, []any{&id, &row.LeafHub, &row.Payload, &row.Count}, func() error {
+		for _, i := range r.byKey[status.Key{Kind: kind.kind, ID: id}] {
+			r.Objects[i].Payloads = append(r.Objects[i].Payloads, row)
+		}
+		r.Rows++
+		row.Payload = nil
+		return nil
+	})
+	return err
+}
+
+// Heartbeats implements status.HeartbeatReader.
+func (s *Store) Heartbeats(ctx context.Context) (status.Heartbeats, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	all, err := heartbeats(ctx, s.pool)
+	if err != nil {
+		return status.Heartbeats{}, s.wrap(err, "read the leaf hubs' heartbeats")
+	}
+	return all, nil
+}
+
+// querier is a transaction, or the pool for a statement that needs none.
+type querier interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}
+
+// heartbeats reads the column, which has no time zone, in the session's, in which its default was written. Then both
+// clocks are moments: where a zone changes to summer time they would be an hour apart otherwise. A standby's are refused.
+func heartbeats(ctx context.Context, in querier) (status.Heartbeats, error) {
+	all := status.Heartbeats{Last: map[string]time.Time{}}
+	rows, err := in.Query(ctx, `SELECT clock_timestamp(), pg_postmaster_start_time(), pg_is_in_recovery(), h.leaf_hub_name, h.last_timestamp::timestamptz
+FROM (SELECT) one LEFT JOIN status.leaf_hub_heartbeats h ON isfinite(h.last_timestamp)`)
+	if err != nil {
+		return all, err
+	}
+	var standby bool
+	var leafHub *string
+	var last *time.Time
+	_, err = pgx.ForEachRow(rows, []any{&all.Now, &all.Started, &standby, &leafHub, &last}, func() error {
+		if standby {
+			return errStandby
+		}
+		if leafHub != nil && last != nil {
+			all.Last[*leafHub] = *last
+		}
+		return nil
+	})
+	return all, err
+}

@@ -1,0 +1,113 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"open-cluster-management.io/helloworld-addon/hub-of-hubs-status-sync/pkg/status"
+)
+
+// Scan implements status.Reader.
+func (s *Store) Scan(ctx context.Context, after status.Key, limit int) ([]status.Key, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	var keys []status.Key
+	begun := after.Kind == ""
+	for _, kind := range aggregatedKinds {
+		id := ""
+		if kind.kind == after.Kind {
+			begun, id = true, after.ID
+		}
+		if !begun || len(keys) == limit {
+			continue
+		}
+		ids, err := s.scanKind(ctx, kind, id, limit-len(keys))
+		if err != nil {
+			return nil, s.wrap(err, "read which objects there are")
+		}
+		for _, id := range ids {
+			keys = append(keys, status.Key{Kind: kind.kind, ID: id})
+		}
+	}
+	return keys, nil
+}
+
+// zeroID is before every other id.
+const zeroID = "00000000-0000-0000-0000-000000000000"
+
+func (s *Store) scanKind(ctx context.Context, kind aggregated, after string, limit int) ([]string, error) {
+	if kind.spec == "" {
+		return texts(s.pool.Query(ctx, subjectsQuery(kind.rows), after, limit))
+	}
+	if after == "" {
+		after = zeroID
+	}
+	return texts(s.pool.Query(ctx, `SELECT id::text FROM spec.`+kind.spec+`
+WHERE id > $1::uuid AND NOT deleted AND $2 IN ('', payload -> 'metadata' ->> 'namespace')
+ORDER BY id LIMIT $3`, after, s.namespace, limit))
+}
+
+// subjectsQuery jumps from one subject to the next along the index: there are few of them and many rows of each.
+func subjectsQuery(table string) string {
+	return fmt.Sprintf(`WITH RECURSIVE next(subject) AS (
+	(SELECT %[1]s FROM status.%[2]s WHERE %[1]s > $1 ORDER BY 1 LIMIT 1)
+	UNION ALL
+	SELECT (SELECT %[1]s FROM status.%[2]s WHERE %[1]s > next.subject ORDER BY 1 LIMIT 1)
+	FROM next WHERE next.subject IS NOT NULL)
+SELECT subject FROM next WHERE subject IS NOT NULL LIMIT $2`, "hub_of_hubs.subject('"+table+"', payload)", table)
+}
+
+// policiesOfHub jumps from one policy to the next along the unique index, for the same reason.
+const policiesOfHub = `WITH RECURSIVE next(id) AS (
+	(SELECT id FROM status.compliance WHERE leaf_hub_name = $1 ORDER BY id LIMIT 1)
+	UNION ALL
+	SELECT (SELECT c.id FROM status.compliance c WHERE c.leaf_hub_name = $1 AND c.id > next.id ORDER BY c.id LIMIT 1)
+	FROM next WHERE next.id IS NOT NULL)
+SELECT id::text FROM next WHERE id IS NOT NULL`
+
+// KeysOfHub implements status.Reader.
+func (s *Store) KeysOfHub(ctx context.Context, leafHub string) ([]status.Key, error) {
+	var keys []status.Key
+	err := s.read(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		keys = nil
+		for _, kind := range aggregatedKinds {
+			ids, err := texts(tx.Query(ctx, kind.ofHub(), leafHub))
+			if err != nil {
+				return err
+			}
+			for _, id := range ids {
+				keys = append(keys, status.Key{Kind: kind.kind, ID: id})
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, s.wrap(err, "read which objects leaf hub %q has rows of", leafHub)
+	}
+	return keys, nil
+}
+
+// ofHub selects the ids of the objects that leaf hub $1 has rows of.
+func (a aggregated) ofHub() string {
+	switch {
+	case a.rows == complianceTable:
+		return policiesOfHub
+	case a.spec == "":
+		return `SELECT DISTINCT subject FROM (
+	SELECT hub_of_hubs.subject('` + a.rows + `', payload) AS subject FROM status.` + a.rows + ` WHERE leaf_hub_name = $1) s
+WHERE subject <> ''`
+	}
+	return fmt.Sprintf(`SELECT DISTINCT s.id::text
+FROM status.%[2]s t JOIN spec.%[1]s s ON hub_of_hubs.subject('%[2]s', t.payload) = hub_of_hubs.subject('%[1]s', s.payload)
+WHERE t.leaf_hub_name = $1 AND NOT s.deleted`, a.spec, a.rows)
+}
+
+// texts collects rows of one text each.
+func texts(rows pgx.Rows, err error) ([]string, error) {
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[string])
+}

@@ -1,0 +1,72 @@
+package reporter
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"open-cluster-management.io/helloworld-addon/hub-of-hubs-status-sync/internal/runtest"
+)
+
+// TestValidateReportsEverything: all problems at once, each naming the flag.
+func TestValidateReportsEverything(t *testing.T) {
+	o := newOptions(func(string) string { return "" })
+	o.LeafHubName, o.Interval, o.Heartbeat, o.Resync, o.KubeAPIQPS, o.KubeAPIBurst = "Hub_1", 0, 0, 0, 0, 0
+	o.WatchNamespaces = []string{"No"}
+	o.Logging.Format = "xml"
+	err := o.Validate()
+	if err == nil {
+		t.Fatal("nothing is wrong with it")
+	}
+	got := strings.Split(err.Error(), "\n")
+	slices.Sort(got)
+	if diff := cmp.Diff([]string{
+		"$DATABASE_URL is missing: set it to postgres://user:password@host:5432/db?sslmode=verify-full, with the password URL-escaped",
+		"$POD_NAMESPACE is missing: set it to the program's own namespace, where its lock is, or use --leader-elect=false",
+		`$WATCH_NAMESPACE: "No" is not a name of a namespace: ` + strings.Join(validation.IsDNS1123Label("No"), "; "),
+		"--heartbeat-interval=0s must be 1s or more, for example 10s",
+		"--kube-api-burst=0 must be 1 or more",
+		"--kube-api-qps=0 must be above 0",
+		`--leaf-hub-name="Hub_1" is not a name that the tables take: ` + strings.Join(validation.IsDNS1123Label("Hub_1"), "; "),
+		"--report-interval=0s must be 1ms or more, for example 200ms",
+		"--resync-period=0s must be 1m or more, for example 1h",
+		`logging.format: Invalid value: "xml": Unsupported log format`,
+	}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestEnvironment(t *testing.T) {
+	env := map[string]string{"DATABASE_URL": "postgres://u:p@h/d", "LEAF_HUB_NAME": "hub1", "POD_NAMESPACE": "ns", "WATCH_NAMESPACE": " a, b,"}
+	o := newOptions(func(name string) string { return env[name] })
+	if err := o.Validate(); err != nil {
+		t.Error(err)
+	}
+	if got := strings.Join(o.WatchNamespaces, "+"); got != "a+b" {
+		t.Errorf("namespaces %s", got)
+	}
+}
+
+// TestFlags: names, defaults and texts are what users know. The flags of the
+// logs are Kubernetes' own.
+func TestFlags(t *testing.T) {
+	got := runtest.Flags(t, newOptions(func(string) string { return "" }).AddFlags)
+	if diff := cmp.Diff([]string{
+		"--health-probe-bind-address=:8081 where /healthz and /readyz are served; 0: nowhere",
+		"--heartbeat-interval=10s how often to say that the leaf hub is there",
+		"--kube-api-burst=200 the most requests at once to the leaf hub",
+		"--kube-api-qps=100 the most requests per second to the leaf hub",
+		"--kubeconfig= a kubeconfig file for the leaf hub; empty: the cluster in which the program runs",
+		"--leader-elect=true report only while holding the lock hub-of-hubs-status-report-lock in $POD_NAMESPACE",
+		"--leaf-hub-name= what the global hub calls this leaf hub (default: $LEAF_HUB_NAME)",
+		"--metrics-bind-address=:8385 where metrics are served; 0: nowhere",
+		"--metrics-secure=true serve metrics by HTTPS, to those whom the leaf hub authorizes to get /metrics",
+		"--report-interval=200ms the least time between two batches; what changes in between is written once",
+		"--resync-period=1h0m0s how often to compare all that the database has with all that there is",
+	}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,75 @@
+package syncer
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"open-cluster-management.io/helloworld-addon/hub-of-hubs-status-sync/internal/runtest"
+)
+
+// TestValidateReportsEverything: all problems at once, each naming the flag, and
+// never the password.
+func TestValidateReportsEverything(t *testing.T) {
+	o := newOptions(func(name string) string {
+		return map[string]string{"HOH_STATUS_SYNC_INTERVAL": "5", "WATCH_NAMESPACE": "No"}[name]
+	})
+	o.ScanPeriod, o.StaleAfter, o.Workers, o.KubeAPIQPS, o.KubeAPIBurst = 0, 0, 0, 0, 0
+	o.Logging.Format = "xml"
+	err := o.Validate()
+	if err == nil {
+		t.Fatal("nothing is wrong with it")
+	}
+	got := strings.Split(err.Error(), "\n")
+	slices.Sort(got)
+	if diff := cmp.Diff([]string{
+		"$DATABASE_URL is missing: set it to postgres://user:password@host:5432/db?sslmode=verify-full, with the password URL-escaped",
+		"$POD_NAMESPACE is missing: set it to the program's own namespace, where its lock is, or use --leader-elect=false",
+		`$WATCH_NAMESPACE: "No" is not a name of a namespace: ` + strings.Join(validation.IsDNS1123Label("No"), "; "),
+		"--kube-api-burst=0 must be 1 or more",
+		"--kube-api-qps=0 must be above 0",
+		"--scan-period=0s must be 1m or more",
+		"--stale-after=0s must be 10s or more, and several times the leaf hubs' heartbeat interval",
+		`--sync-interval="5" (or $HOH_STATUS_SYNC_INTERVAL) must be a duration of 100ms or more, for example 5s`,
+		"--workers=0 must be from 1 to 100",
+		`logging.format: Invalid value: "xml": Unsupported log format`,
+	}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestEnvironment(t *testing.T) {
+	env := map[string]string{"DATABASE_URL": "postgres://u:p@h/d", "POD_NAMESPACE": "ns", "WATCH_NAMESPACE": "", "HOH_STATUS_SYNC_INTERVAL": "7s"}
+	o := newOptions(func(name string) string { return env[name] })
+	if err := o.Validate(); err != nil {
+		t.Error(err)
+	}
+	if o.interval != 7*time.Second || len(o.WatchNamespaces) != 0 || o.onlyNamespace() != "" {
+		t.Errorf("interval %s, namespaces %v", o.interval, o.WatchNamespaces)
+	}
+}
+
+// TestFlags: names, defaults and texts are what users know. The flags of the
+// logs are Kubernetes' own.
+func TestFlags(t *testing.T) {
+	got := runtest.Flags(t, newOptions(func(string) string { return "" }).AddFlags)
+	if diff := cmp.Diff([]string{
+		"--health-probe-bind-address=:8081 where /healthz and /readyz are served; 0: nowhere",
+		"--kube-api-burst=1000 the most requests at once to the global hub",
+		"--kube-api-qps=500 the most requests per second to the global hub",
+		"--kubeconfig= a kubeconfig file for the global hub; empty: the cluster in which the program runs",
+		"--leader-elect=true write only while holding the lock hub-of-hubs-status-sync-lock in $POD_NAMESPACE",
+		"--metrics-bind-address=:8384 where metrics are served; 0: nowhere",
+		"--metrics-secure=true serve metrics by HTTPS, to those whom the global hub authorizes to get /metrics",
+		"--scan-period=1h0m0s within what time everything is looked at once, changed or not",
+		"--stale-after=5m0s how old a leaf hub's last heartbeat may be before what it says no longer counts as good",
+		"--sync-interval=5s how often to ask the database what changed, when it has not said so itself (default: $HOH_STATUS_SYNC_INTERVAL, or 5s)",
+		"--workers=4 how many objects of each kind to work on at once",
+	}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

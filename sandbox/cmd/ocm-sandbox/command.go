@@ -1,0 +1,132 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"open-cluster-management.io/helloworld-addon/sandbox/build"
+	"open-cluster-management.io/helloworld-addon/sandbox/images"
+	"open-cluster-management.io/helloworld-addon/sandbox/launcher"
+	"open-cluster-management.io/helloworld-addon/sandbox/ocm"
+	"open-cluster-management.io/helloworld-addon/sandbox/statedir"
+)
+
+func command() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "ocm-sandbox",
+		Short:         "Open Cluster Management on this machine, without Docker",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.CompletionOptions.DisableDefaultCmd = true
+	options := &launcher.Options{Out: os.Stdout}
+	root.PersistentFlags().StringVar(&options.Dir, "dir", cmp.Or(os.Getenv("SANDBOX_DIR"), ".sandbox"),
+		"directory of the sandbox (environment SANDBOX_DIR)")
+	root.PersistentFlags().StringVar(&options.Programs, "programs", "bin/sandbox", "directory of the built programs")
+	root.PersistentFlags().StringVar(&options.Module, "module", "sandbox/programs", "Go module that pins the programs")
+	root.AddCommand(upCommand(options), downCommand(options), buildCommand(options), imageCommand(options),
+		statusCommand(options), superviseCommand(options))
+	root.AddCommand(switchCommands(options)...)
+	root.AddCommand(situationCommands(options)...)
+	return root
+}
+
+func upCommand(options *launcher.Options) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "up",
+		Short: "Start a hub and managed clusters; return when all have joined",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := launcher.Up(cmd.Context(), *options); err != nil {
+				return err
+			}
+			return launcher.Report(*options)
+		},
+	}
+	cmd.Flags().IntVar(&options.Clusters, "clusters", 1, "number of managed clusters")
+	addShapeFlags(cmd, options)
+	cmd.Flags().StringArrayVar(&options.Images, "image", nil, "IMAGE=DIRECTORY: what pods with this image run; without a tag IMAGE is every tag (repeatable)")
+	return cmd
+}
+
+// addShapeFlags adds those that the supervisor is told as they are.
+func addShapeFlags(cmd *cobra.Command, options *launcher.Options) {
+	cmd.Flags().IntVar(&options.Hubs, "hubs", 1,
+		"number of hubs; with more than one each managed cluster chooses (OCM's feature gate MultipleHubs)")
+	cmd.Flags().IntVar(&options.Hosted, "hosted", 0,
+		"how many of the managed clusters, the last ones, are managed in hosted mode, from cluster1")
+	cmd.Flags().StringVar(&options.HubAs, "hub-as", "",
+		"let the first hub manage itself too, as a managed cluster of this name")
+	cmd.Flags().DurationVar(&options.CertificateLife, "certificate-life", 0,
+		"how long the certificates live that hubs sign (0: a year). With less than 20m OCM's registration agent,\n"+
+			"which looks every 5 minutes, does not renew them in time by itself")
+	addAgentFlags(cmd, &options.Agents)
+}
+
+// addAgentFlags adds the settings of OCM's agents; the defaults are those of
+// OCM's operator.
+func addAgentFlags(cmd *cobra.Command, agents *ocm.Agents) {
+	cmd.Flags().StringVar(&agents.AddonAuth, "addon-auth", ocm.AuthCSR,
+		"how add-ons get their credentials for the hub: csr (a client certificate) or token (of a ServiceAccount)")
+	cmd.Flags().DurationVar(&agents.AddonTokenLife, "addon-token-life", 0,
+		"how long the tokens of --addon-auth=token live, at least 10m (0: a year). OCM's registration agent renews one whose\n"+
+			"rest is less than a fifth, and looks every 5 minutes: with less than 25m it may be late")
+	cmd.Flags().DurationVar(&agents.StatusSyncInterval, "status-sync-interval", time.Minute,
+		"how often OCM's work agents read the status of what they have applied")
+}
+
+func downCommand(options *launcher.Options) *cobra.Command {
+	return &cobra.Command{
+		Use:   "down",
+		Short: "End the sandbox's processes and remove its files",
+		Args:  cobra.NoArgs,
+		RunE:  func(*cobra.Command, []string) error { return launcher.Down(*options) },
+	}
+}
+
+func statusCommand(options *launcher.Options) *cobra.Command {
+	return &cobra.Command{
+		Use:   "status",
+		Short: "Show the clusters, their kubeconfigs and their memory",
+		Args:  cobra.NoArgs,
+		RunE:  func(*cobra.Command, []string) error { return launcher.Report(*options) },
+	}
+}
+
+func buildCommand(options *launcher.Options) *cobra.Command {
+	return &cobra.Command{
+		Use:   "build [PROGRAM...]",
+		Short: "Build the programs that a sandbox runs, or some of them",
+		RunE: func(cmd *cobra.Command, names []string) error {
+			return build.Programs(cmd.Context(), build.Options{
+				Module: options.Module, Out: options.Programs, Only: names, Progress: options.Out,
+			})
+		},
+	}
+}
+
+func imageCommand(options *launcher.Options) *cobra.Command {
+	return &cobra.Command{
+		Use:   "image IMAGE=DIRECTORY",
+		Short: "Tell a running sandbox what pods with an image run",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			name, dir, err := images.Parse(args[0])
+			if err != nil {
+				return err
+			}
+			if _, err := statedir.Read(options.Dir); err != nil {
+				return fmt.Errorf("no sandbox in %s: make sandbox-up starts one (%w)", options.Dir, err)
+			}
+			if err := images.In(options.Dir).Add(name, dir); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(options.Out, "%s: %s\n", name, dir)
+			return err
+		},
+	}
+}

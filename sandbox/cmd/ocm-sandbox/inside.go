@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"open-cluster-management.io/helloworld-addon/sandbox/launcher"
+	"open-cluster-management.io/helloworld-addon/sandbox/supervisor"
+)
+
+// The descriptors that launcher hands to the supervisor.
+const (
+	lockFD = iota + 3
+	progressFD
+	recordedFD
+	firstListenerFD
+)
+
+// superviseCommand is what `up` runs inside the namespaces.
+func superviseCommand(options *launcher.Options) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:    "supervise CLUSTER...",
+		Hidden: true,
+		Args:   cobra.MinimumNArgs(2),
+		RunE: func(cmd *cobra.Command, clusters []string) error {
+			progress := supervisor.NewProgress(os.NewFile(progressFD, "progress"))
+			err := supervise(cmd.Context(), options, clusters, progress)
+			if err != nil {
+				progress.Failed(err)
+			}
+			return err
+		},
+	}
+	addShapeFlags(cmd, options)
+	return cmd
+}
+
+func supervise(ctx context.Context, options *launcher.Options, clusters []string, progress *supervisor.Progress) error {
+	listeners, err := inherit(len(clusters))
+	if err != nil {
+		return err
+	}
+	if err := awaitRecord(); err != nil {
+		return err
+	}
+	if err := supervisor.Isolate(); err != nil {
+		return err
+	}
+	return supervisor.Run(ctx, supervisor.Options{
+		Dir: options.Dir, Programs: options.Programs, Clusters: clusters, Hubs: options.Hubs, Hosted: options.Hosted,
+		HubAs: options.HubAs, CertificateLife: options.CertificateLife, Agents: options.Agents, Outside: listeners, Progress: progress,
+	})
+}
+
+// awaitRecord waits until the launcher has written down which process this is:
+// a supervisor that is in no record could not be ended.
+func awaitRecord() error {
+	file := os.NewFile(recordedFD, "recorded")
+	defer func() { _ = file.Close() }()
+	if _, err := file.Read(make([]byte, 1)); err != nil {
+		return fmt.Errorf("the launcher has ended before it had recorded this supervisor: %w", err)
+	}
+	return nil
+}
+
+// inherit makes sure that no program of the sandbox gets the descriptors, and
+// returns the listeners among them.
+func inherit(clusters int) ([]net.Listener, error) {
+	var listeners []net.Listener
+	var problems []error
+	for fd := lockFD; fd < firstListenerFD+clusters; fd++ {
+		unix.CloseOnExec(fd)
+		if fd < firstListenerFD {
+			continue
+		}
+		file := os.NewFile(uintptr(fd), "listener")
+		listener, err := net.FileListener(file)
+		if err != nil {
+			problems = append(problems, fmt.Errorf("take over a listener: %w", err))
+			continue
+		}
+		_ = file.Close()
+		listeners = append(listeners, listener)
+	}
+	return listeners, errors.Join(problems...)
+}

@@ -1,0 +1,40 @@
+// Command ocm-sandbox runs a hub and managed clusters of Open Cluster Management
+// as processes of this machine, without Docker.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"open-cluster-management.io/helloworld-addon/sandbox/container"
+)
+
+func main() {
+	if len(os.Args) > 1 && os.Args[1] == container.InitArg {
+		os.Exit(containerInit())
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	err := command().ExecuteContext(ctx)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		os.Exit(1)
+	}
+}
+
+// containerInit is the first process of a container, which becomes its program.
+// An error of a start has been reported to the starter by then.
+func containerInit() int {
+	err := container.Init()
+	if err == nil {
+		return 0
+	}
+	if !errors.As(err, new(*container.StartError)) {
+		fmt.Fprintln(os.Stderr, "error:", err)
+	}
+	return 1
+}

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"open-cluster-management.io/helloworld-addon/sandbox/control"
+	"open-cluster-management.io/helloworld-addon/sandbox/launcher"
+)
+
+const bootstrapHelp = `Print a kubeconfig with which a managed cluster may join a hub. On the managed cluster (in
+hosted mode: on cluster1, in the namespace klusterlet-CLUSTER) it is the Secret
+bootstrap-hub-kubeconfig. OCM's registration agent ends when that changes, and is started again:
+
+  ocm-sandbox bootstrap cluster1 --expired |
+    kubectl create secret generic bootstrap-hub-kubeconfig -n open-cluster-management-agent \
+      --from-file=kubeconfig=/dev/stdin --dry-run=client -o yaml | kubectl --context=cluster1 apply -f -
+
+What the hub has given the cluster in return is the Secret hub-kubeconfig-secret beside it: a
+cluster forgets its hub when that is deleted and its agent started anew (restart
+CLUSTER/registration-agent).`
+
+// situationCommands bring the clusters of a running sandbox into the situations
+// that real ones get into.
+func situationCommands(options *launcher.Options) []*cobra.Command {
+	command := func(use, short string, args cobra.PositionalArgs, act action) *cobra.Command {
+		return &cobra.Command{
+			Use: use, Short: short, Args: args,
+			RunE: func(cmd *cobra.Command, args []string) error {
+				sandbox, err := control.Open(options.Dir)
+				if err != nil {
+					return err
+				}
+				return act(cmd.Context(), sandbox, args)
+			},
+		}
+	}
+	link := func(use, short string, up bool) *cobra.Command {
+		oldURL := false
+		cmd := command(use, short, cobra.RangeArgs(1, 2), func(ctx context.Context, s *control.Sandbox, args []string) error {
+			return s.SetLink(ctx, args[0], append(args, "hub")[1], oldURL, up)
+		})
+		cmd.Flags().BoolVar(&oldURL, "old-url", false, "only from the URL that the hub had at first: it has moved (see bootstrap --moved)")
+		return cmd
+	}
+	bootstrap := control.BootstrapOptions{}
+	bootstrapCommand := command("bootstrap CLUSTER", "Print a bootstrap kubeconfig for a managed cluster", cobra.ExactArgs(1),
+		func(_ context.Context, s *control.Sandbox, args []string) error {
+			bootstrap.Cluster = args[0]
+			config, err := s.Bootstrap(bootstrap)
+			if err != nil {
+				return err
+			}
+			content, err := clientcmd.Write(*config)
+			if err != nil {
+				return fmt.Errorf("encode a kubeconfig: %w", err)
+			}
+			_, err = os.Stdout.Write(content)
+			return err
+		})
+	bootstrapCommand.Long = bootstrapHelp
+	bootstrapCommand.Flags().StringVar(&bootstrap.Hub, "hub", "hub", "the hub to join")
+	bootstrapCommand.Flags().BoolVar(&bootstrap.Expired, "expired", false, "with a client certificate that has expired")
+	bootstrapCommand.Flags().BoolVar(&bootstrap.Moved, "moved", false, "with the hub's other URL, as if the hub had moved")
+	return []*cobra.Command{
+		bootstrapCommand,
+		link("cut CLUSTER [HUB]", "Cut a managed cluster off from a hub, as a network does that loses every packet", false),
+		link("mend CLUSTER [HUB]", "Bring a managed cluster back that was cut off", true),
+		command("rename CLUSTER NAME", "Let a managed cluster be managed under another name", cobra.ExactArgs(2),
+			func(ctx context.Context, s *control.Sandbox, args []string) error {
+				return s.Rename(ctx, args[0], args[1])
+			}),
+		command("addon-auth CLUSTER csr|token", "Let a managed cluster's add-ons get their credentials for the hub in another way", cobra.ExactArgs(2),
+			func(ctx context.Context, s *control.Sandbox, args []string) error {
+				return s.SetAddonAuth(ctx, args[0], args[1])
+			}),
+		command("new-ca HUB", "Let another certificate authority sign the certificate of a hub's API server", cobra.ExactArgs(1),
+			func(_ context.Context, s *control.Sandbox, args []string) error { return s.NewAuthority(args[0]) }),
+		command("snapshot CLUSTER FILE", "Save what a cluster's API server has stored; its etcd is stopped for a second", cobra.ExactArgs(2), snapshot),
+		command("restore CLUSTER FILE", "Bring a cluster's control plane back to a snapshot, as from a backup", cobra.ExactArgs(2), restore(options)),
+	}
+}
+
+// action is what a command does with a running sandbox.
+type action func(ctx context.Context, s *control.Sandbox, args []string) error
+
+func snapshot(ctx context.Context, s *control.Sandbox, args []string) error {
+	return s.Snapshot(ctx, args[0], args[1])
+}
+
+func restore(options *launcher.Options) action {
+	return func(ctx context.Context, s *control.Sandbox, args []string) error {
+		return s.Restore(ctx, args[0], args[1], options.Programs)
+	}
+}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"open-cluster-management.io/helloworld-addon/sandbox/launcher"
+	"open-cluster-management.io/helloworld-addon/sandbox/process"
+	"open-cluster-management.io/helloworld-addon/sandbox/statedir"
+)
+
+// switchCommands stop and start single programs of a running sandbox: what
+// happens when an API server, a webhook or an agent of OCM is away.
+func switchCommands(options *launcher.Options) []*cobra.Command {
+	command := func(use, short string, act func(context.Context, process.Switch) error) *cobra.Command {
+		return &cobra.Command{
+			Use: use + " CLUSTER/PROGRAM...", Short: short, Args: cobra.MinimumNArgs(1),
+			RunE: func(cmd *cobra.Command, names []string) error {
+				for _, name := range names {
+					found, err := find(options.Dir, name)
+					if err != nil {
+						return err
+					}
+					if err := act(cmd.Context(), found); err != nil {
+						return err
+					}
+				}
+				return nil
+			},
+		}
+	}
+	off := func(ctx context.Context, s process.Switch) error { return s.Off(ctx) }
+	on := func(ctx context.Context, s process.Switch) error { return s.On(ctx) }
+	return []*cobra.Command{
+		command("stop", "Stop a program of a running sandbox, such as hub/addon-webhook", off),
+		command("start", "Start a program that was stopped", on),
+		command("restart", "Stop a program and start it again", func(ctx context.Context, s process.Switch) error {
+			if err := off(ctx, s); err != nil {
+				return err
+			}
+			return on(ctx, s)
+		}),
+	}
+}
+
+// find is the switch of CLUSTER/PROGRAM; an unknown name gets the known ones.
+func find(dir, name string) (process.Switch, error) {
+	record, err := statedir.Read(dir)
+	if err != nil {
+		return process.Switch{}, err
+	}
+	var known []string
+	for _, cluster := range record.Clusters {
+		names, err := process.Switches(filepath.Join(dir, cluster))
+		if err != nil {
+			return process.Switch{}, err
+		}
+		for _, n := range names {
+			known = append(known, cluster+"/"+n)
+		}
+	}
+	if !slices.Contains(known, name) {
+		return process.Switch{}, fmt.Errorf("no program %q in this sandbox: there are %s", name, strings.Join(known, ", "))
+	}
+	cluster, program, _ := strings.Cut(name, "/")
+	return process.SwitchOf(filepath.Join(dir, cluster), program), nil
+}

@@ -1,0 +1,122 @@
+package container
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"open-cluster-management.io/helloworld-addon/sandbox/network"
+)
+
+// Isolation is how a program is started that runs containers and touches nothing
+// of the machine: in a PID, mount and network namespace of its own, and for a
+// caller that is not root in a user namespace, as the only user of it, 0.
+//
+// The /proc that the program finds is still that of the caller's PID namespace.
+// It has to mount its own before it starts something in a user namespace, and
+// before it trusts a process id under /proc.
+func Isolation() *syscall.SysProcAttr {
+	attr := &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWNET}
+	if os.Geteuid() != 0 {
+		attr.Cloneflags |= unix.CLONE_NEWUSER
+		attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}}
+		attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}}
+	}
+	return attr
+}
+
+// Check tries, under Isolation, all that a container needs: namespaces, mounts, a
+// pod's network. The error says what this machine forbids and which setting
+// commonly does. It leaves nothing behind.
+func Check(ctx context.Context) error {
+	settings := readSettings()
+	cmd := exec.CommandContext(ctx, self, InitArg, checkArg)
+	cmd.SysProcAttr = Isolation()
+	var output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &output, &output
+	err := cmd.Start()
+	if err != nil {
+		return forbidden(namespaceError(err), settings)
+	}
+	if err := cmd.Wait(); err != nil {
+		if ctx.Err() != nil {
+			return fmt.Errorf("try a container: %w", ctx.Err())
+		}
+		said := strings.TrimSpace(output.String())
+		if said == "" {
+			said = err.Error()
+		}
+		return forbidden(errors.New(said), settings)
+	}
+	return nil
+}
+
+// checkInside is the part of Check that runs in the namespaces.
+func checkInside() error {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("make the mounts private: %w", err)
+	}
+	dir := os.TempDir()
+	if err := mountTmpfs("check", dir, 0, ""); err != nil {
+		return err
+	}
+	spec := Spec{
+		ID: "check", Hostname: "check", Args: []string{"none"}, ReadOnlyRoot: true,
+		Image: filepath.Join(dir, "image"), Root: filepath.Join(dir, "root"),
+	}
+	for _, made := range []string{spec.Image, spec.Root} {
+		if err := os.Mkdir(made, 0o755); err != nil {
+			return fmt.Errorf("create a directory in a tmpfs: %w", err)
+		}
+	}
+	bridge, err := network.NewBridge("check", netip.MustParsePrefix("192.0.2.1/24"))
+	if err != nil {
+		return err
+	}
+	ns, err := bridge.Attach("check")
+	if err != nil {
+		return err
+	}
+	process, err := start(context.Background(), order{Spec: spec, Rehearse: true}, ns, nil, nil)
+	if err != nil {
+		return errors.Join(err, ns.Close())
+	}
+	_, err = process.Wait()
+	return errors.Join(err, ns.Close())
+}
+
+// namespaceError says which kind of namespace cannot be made, given the error of
+// making all of them.
+func namespaceError(all error) error {
+	for _, kind := range []struct {
+		name string
+		flag uintptr
+	}{
+		{"user", unix.CLONE_NEWUSER}, {"PID", unix.CLONE_NEWPID},
+		{"mount", unix.CLONE_NEWNS}, {"network", unix.CLONE_NEWNET},
+	} {
+		attr := Isolation()
+		flags := attr.Cloneflags & (unix.CLONE_NEWUSER | kind.flag)
+		if flags&kind.flag == 0 {
+			continue
+		}
+		attr.Cloneflags = flags
+		cmd := exec.Command(self, InitArg)
+		cmd.SysProcAttr = attr
+		if err := cmd.Start(); err != nil {
+			return fmt.Errorf("create a %s namespace: %w", kind.name, errors.Unwrap(err))
+		}
+		// It ends at once, since nobody tells it what to run.
+		_ = cmd.Wait()
+	}
+	return fmt.Errorf("create a user, PID, mount and network namespace: %w", all)
+}

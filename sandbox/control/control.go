@@ -1,0 +1,167 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"open-cluster-management.io/helloworld-addon/sandbox/ocm"
+	"open-cluster-management.io/helloworld-addon/sandbox/process"
+	"open-cluster-management.io/helloworld-addon/sandbox/statedir"
+)
+
+// Sandbox is a running sandbox.
+type Sandbox struct {
+	dir    string
+	record statedir.Record
+}
+
+// Open reads what there is in the sandbox's directory.
+func Open(dir string) (*Sandbox, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("--dir=%s: %w", dir, err)
+	}
+	record, err := statedir.Read(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("no sandbox in %s: make sandbox-up starts one", dir)
+	}
+	return &Sandbox{dir: dir, record: record}, err
+}
+
+func (s *Sandbox) hubs() []string { return s.record.Clusters[:s.record.Hubs] }
+
+func (s *Sandbox) managed() []string { return s.record.Clusters[s.record.Hubs:] }
+
+// hub is the index of a hub.
+func (s *Sandbox) hub(name string) (int, error) {
+	if i := slices.Index(s.hubs(), name); i >= 0 {
+		return i, nil
+	}
+	return 0, fmt.Errorf("no hub %q in this sandbox: there are %s", name, strings.Join(s.hubs(), ", "))
+}
+
+// cluster is the index of a managed cluster.
+func (s *Sandbox) cluster(name string) (int, error) {
+	if i := slices.Index(s.managed(), name); i >= 0 {
+		return s.record.Hubs + i, nil
+	}
+	return 0, fmt.Errorf("no managed cluster %q in this sandbox: there are %s", name, strings.Join(s.managed(), ", "))
+}
+
+// CutFile is the file that cuts the cluster in this directory off from one of the
+// URLs of a hub.
+func CutFile(clusterDir, hub string, moved bool) string {
+	if moved {
+		hub += "-moved"
+	}
+	return filepath.Join(clusterDir, "cut-off-from", hub)
+}
+
+// SetLink cuts a managed cluster off from a hub, or brings it back: its programs
+// and its pods. oldURL leaves the way to the hub's other URL as it is. Nothing passes from then on, as in a network that loses every
+// packet; connections stay as they are. It returns when that is so.
+func (s *Sandbox) SetLink(ctx context.Context, cluster, hub string, oldURL, up bool) error {
+	_, clusterErr := s.cluster(cluster)
+	_, hubErr := s.hub(hub)
+	if err := errors.Join(clusterErr, hubErr); err != nil {
+		return err
+	}
+	for _, moved := range []bool{false, true} {
+		if moved && oldURL {
+			continue
+		}
+		file := CutFile(filepath.Join(s.dir, cluster), hub, moved)
+		err := setCut(file, !up)
+		if err == nil {
+			err = awaitCut(ctx, file, !up)
+		}
+		if err != nil {
+			return fmt.Errorf("change the way of %s to %s: %w", cluster, hub, err)
+		}
+	}
+	return nil
+}
+
+// CutDone is the file by which the supervisor says that it has seen a CutFile: it
+// is there as long as nothing passes.
+func CutDone(cutFile string) string { return cutFile + ".done" }
+
+// cutTimeout bounds the wait for the supervisor, which looks ten times a second.
+const cutTimeout = 30 * time.Second
+
+func awaitCut(ctx context.Context, file string, cut bool) error {
+	err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, cutTimeout, true, func(context.Context) (bool, error) {
+		_, err := os.Stat(CutDone(file))
+		return (err == nil) == cut, nil
+	})
+	if err != nil {
+		return fmt.Errorf("the sandbox's supervisor has not done it within %s: %w", cutTimeout, err)
+	}
+	return nil
+}
+
+func setCut(file string, cut bool) error {
+	if !cut {
+		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(file, nil, 0o600)
+}
+
+// Rename lets a managed cluster be managed under another name: its agents are
+// started anew with it, and join the hub under it.
+func (s *Sandbox) Rename(ctx context.Context, cluster, name string) error {
+	if _, err := s.cluster(cluster); err != nil {
+		return err
+	}
+	if problems := validation.IsDNS1123Label(name); len(problems) > 0 {
+		return fmt.Errorf("%q cannot be a cluster's name: %s", name, strings.Join(problems, ", "))
+	}
+	return s.restartWith(ctx, cluster, ocm.NameFile, name, "work-agent", "registration-agent")
+}
+
+// SetAddonAuth sets the driver by which a managed cluster's add-ons get their
+// credentials for the hub: its registration agent is started anew with it.
+func (s *Sandbox) SetAddonAuth(ctx context.Context, cluster, auth string) error {
+	_, clusterErr := s.cluster(cluster)
+	_, authErr := ocm.ParseAuth(auth)
+	if err := errors.Join(clusterErr, authErr); err != nil {
+		return err
+	}
+	return s.restartWith(ctx, cluster, ocm.AuthFile, auth, "registration-agent")
+}
+
+// restartWith stops agents of a managed cluster, writes a file that they read at
+// their start, and starts them in reverse order.
+func (s *Sandbox) restartWith(ctx context.Context, cluster, file, content string, agents ...string) error {
+	dir := filepath.Join(s.dir, cluster)
+	for _, agent := range agents {
+		if err := process.SwitchOf(dir, agent).Off(ctx); err != nil {
+			return err
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, file), []byte(content+"\n"), 0o600); err != nil {
+		return fmt.Errorf("change the agents of %s: %w", cluster, err)
+	}
+	for _, agent := range slices.Backward(agents) {
+		if err := process.SwitchOf(dir, agent).On(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}

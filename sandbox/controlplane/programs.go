@@ -1,0 +1,135 @@
+package controlplane
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"open-cluster-management.io/helloworld-addon/sandbox/process"
+)
+
+// The service network of every cluster. Nothing routes it: pods are given the
+// API server's own address.
+const (
+	serviceNetwork = "10.0.0.0/24"
+	serviceAddress = "10.0.0.1"
+)
+
+// controllers are all of kube-controller-manager's but those of clouds and of
+// node networks, which the sandbox does not have.
+const controllers = "*,-nodeipam,-node-route-controller,-cloud-node-lifecycle-controller,-service-lb-controller"
+
+// port is the n-th fixed port of the cluster on the sandbox's loopback interface.
+func (c *Cluster) port(n int) int { return port(c.Index, n) }
+
+func port(index, n int) int { return 11000 + 20*index + n }
+
+// EtcdDir is where etcd has the data of the cluster in dir.
+func EtcdDir(dir string) string { return filepath.Join(dir, "etcd") }
+
+// EtcdMember returns the flags that etcd and etcdutl take to know the only
+// member of a cluster's etcd.
+func EtcdMember(cluster string, index int) []string {
+	peer := fmt.Sprintf("http://127.0.0.1:%d", port(index, 1))
+	return []string{"--name=" + cluster, "--initial-advertise-peer-urls=" + peer, "--initial-cluster=" + cluster + "=" + peer}
+}
+
+// LocalPort is a port of the sandbox's loopback interface that no program of
+// the control plane uses; n is 0 to 9.
+func (c *Cluster) LocalPort(n int) int { return c.port(10 + n) }
+
+// Program is the specification of a program of this cluster.
+func (c *Cluster) Program(name, program string, args ...string) process.Spec {
+	return process.Spec{
+		Name:   c.Name + "/" + name,
+		Path:   filepath.Join(c.Programs, program),
+		Args:   args,
+		Log:    filepath.Join(c.Dir, "logs", name+".log"),
+		Switch: process.SwitchOf(c.Dir, name),
+	}
+}
+
+func (c *Cluster) programs() []process.Spec {
+	return []process.Spec{c.etcd(), c.apiServer(), c.controllerManager(), c.scheduler()}
+}
+
+func (c *Cluster) etcd() process.Spec {
+	client := fmt.Sprintf("http://127.0.0.1:%d", c.port(0))
+	peer := fmt.Sprintf("http://127.0.0.1:%d", c.port(1))
+	return c.Program("etcd", "etcd", append(EtcdMember(c.Name, c.Index),
+		"--data-dir="+EtcdDir(c.Dir),
+		"--listen-client-urls="+client,
+		"--advertise-client-urls="+client,
+		"--listen-peer-urls="+peer,
+		// the data does not outlive the sandbox, so nothing has to reach the disk
+		"--unsafe-no-fsync",
+		"--log-level=warn",
+	)...)
+}
+
+func (c *Cluster) apiServer() process.Spec {
+	ca, f := c.Authority.CertFile(), c.files
+	return c.Program("kube-apiserver", "kube-apiserver",
+		"--bind-address="+c.Address,
+		"--advertise-address="+c.Address,
+		fmt.Sprintf("--secure-port=%d", APIPort),
+		"--cert-dir="+filepath.Join(c.Dir, "pki"),
+		"--etcd-servers="+fmt.Sprintf("http://127.0.0.1:%d", c.port(0)),
+		"--client-ca-file="+ca,
+		"--tls-cert-file="+f.apiServer.CertFile,
+		"--tls-private-key-file="+f.apiServer.KeyFile,
+		"--kubelet-client-certificate="+f.kubeletClient.CertFile,
+		"--kubelet-client-key="+f.kubeletClient.KeyFile,
+		"--kubelet-certificate-authority="+ca,
+		"--kubelet-preferred-address-types=InternalIP",
+		"--service-account-key-file="+f.serviceAccountPub,
+		"--service-account-signing-key-file="+f.serviceAccountKey,
+		"--service-account-issuer=https://kubernetes.default.svc.cluster.local",
+		"--service-cluster-ip-range="+serviceNetwork,
+		"--endpoint-reconciler-type=none",
+		"--authorization-mode=Node,RBAC",
+		"--enable-admission-plugins=NodeRestriction",
+		"--allow-privileged=true",
+		// without these OCM's programs complain for ever: they look for the
+		// front proxy's authority in extension-apiserver-authentication
+		"--requestheader-client-ca-file="+ca,
+		"--requestheader-allowed-names=front-proxy-client",
+		"--requestheader-username-headers=X-Remote-User",
+		"--requestheader-group-headers=X-Remote-Group",
+		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
+		"--proxy-client-cert-file="+f.frontProxy.CertFile,
+		"--proxy-client-key-file="+f.frontProxy.KeyFile,
+		"--profiling=false",
+	)
+}
+
+func (c *Cluster) controllerManager() process.Spec {
+	args := []string{
+		"--kubeconfig=" + c.files.controllerManager,
+		"--bind-address=127.0.0.1",
+		fmt.Sprintf("--secure-port=%d", c.port(2)),
+		"--cert-dir=" + filepath.Join(c.Dir, "pki", "kube-controller-manager"),
+		"--cluster-signing-cert-file=" + c.Authority.CertFile(),
+		"--cluster-signing-key-file=" + c.Authority.KeyFile(),
+		"--root-ca-file=" + c.files.trust,
+		"--service-account-private-key-file=" + c.files.serviceAccountKey,
+		"--use-service-account-credentials=true",
+		"--controllers=" + controllers,
+		"--leader-elect=false",
+		"--profiling=false",
+	}
+	if c.CertificateLife > 0 {
+		args = append(args, "--cluster-signing-duration="+c.CertificateLife.String())
+	}
+	return c.Program("kube-controller-manager", "kube-controller-manager", args...)
+}
+
+func (c *Cluster) scheduler() process.Spec {
+	return c.Program("kube-scheduler", "kube-scheduler",
+		"--kubeconfig="+c.files.scheduler,
+		"--bind-address=127.0.0.1",
+		fmt.Sprintf("--secure-port=%d", c.port(3)),
+		"--cert-dir="+filepath.Join(c.Dir, "pki", "kube-scheduler"),
+		"--leader-elect=false",
+		"--profiling=false",
+	)
+}

@@ -1,0 +1,193 @@
+// Package launcher starts a sandbox and ends it: it prepares the directory,
+// builds the programs, opens the ports on 127.0.0.1, and starts the supervisor
+// in namespaces of its own.
+//
+// What runs inside is the supervisor's business.
+package launcher
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"open-cluster-management.io/helloworld-addon/sandbox/build"
+	"open-cluster-management.io/helloworld-addon/sandbox/container"
+	"open-cluster-management.io/helloworld-addon/sandbox/images"
+	"open-cluster-management.io/helloworld-addon/sandbox/statedir"
+	"open-cluster-management.io/helloworld-addon/sandbox/supervisor"
+)
+
+// Up starts a sandbox and returns when every managed cluster has joined the hub
+// and is available. When it fails, or ctx ends first, nothing is left.
+func Up(ctx context.Context, options Options) error {
+	if err := options.Validate(); err != nil {
+		return err
+	}
+	if err := container.Check(ctx); err != nil {
+		return err
+	}
+	dir, err := statedir.Acquire(options.Dir)
+	if err != nil {
+		return err
+	}
+	if dir.Leftover {
+		options.say("removed what a sandbox that had crashed left in %s", options.Dir)
+	}
+	defer func() { _ = dir.Lock.Close() }()
+	err = start(ctx, options, dir)
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		err = errors.New("interrupted: the sandbox was removed")
+	} else if kept := keepLogs(options.Dir); kept != "" {
+		err = fmt.Errorf("%w\n(the logs of this start are in %s)", err, kept)
+	}
+	// the lock was handed to the supervisor too, which Remove ends
+	_ = dir.Lock.Close()
+	if _, removeErr := statedir.Remove(options.Dir); removeErr != nil {
+		return errors.Join(err, removeErr)
+	}
+	return err
+}
+
+func start(ctx context.Context, options Options, dir *statedir.Dir) error {
+	if err := build.Programs(ctx, build.Options{Module: options.Module, Out: options.Programs, Progress: options.Out}); err != nil {
+		return err
+	}
+	for _, mapping := range options.Images {
+		name, root, err := images.Parse(mapping)
+		if err != nil {
+			return err
+		}
+		if err := images.In(options.Dir).Add(name, root); err != nil {
+			return err
+		}
+	}
+	started := time.Now()
+	record := statedir.Record{Clusters: options.names(), Hubs: options.Hubs}
+	listeners, err := listen(&record)
+	if err != nil {
+		return err
+	}
+	defer closeAll(listeners)
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		return fmt.Errorf("create the progress pipe: %w", err)
+	}
+	defer func() { _ = reader.Close() }()
+	recorded, tellRecorded, err := os.Pipe()
+	if err != nil {
+		return fmt.Errorf("create the record's pipe: %w", err)
+	}
+	defer func() { _ = tellRecorded.Close() }()
+	cmd, err := supervise(options, record.Clusters, append([]*os.File{dir.Lock, writer, recorded}, listeners...))
+	_ = writer.Close()
+	_ = recorded.Close()
+	if err != nil {
+		return err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = cmd.Process.Kill() })
+	defer stop()
+	record.PID = cmd.Process.Pid
+	record.StartTime, _ = statedir.ProcessStart(record.PID)
+	err = dir.Write(record)
+	if err == nil {
+		_, err = tellRecorded.Write([]byte{1})
+	}
+	if err == nil {
+		err = supervisor.Follow(reader, func(step string) {
+			options.say("%5.1fs  %s", time.Since(started).Seconds(), step)
+		})
+	}
+	// who interrupts at the last moment gets what he asked for, too
+	if err == nil && !stop() {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		return errors.Join(err, ignoreDone(cmd.Process.Kill()), ignoreExit(cmd.Wait()))
+	}
+	options.say("%5.1fs  ready", time.Since(started).Seconds())
+	return nil
+}
+
+// listen opens a free port of 127.0.0.1 for each cluster's API server. The
+// ports stay bound until the sandbox ends, so nobody else can take them.
+func listen(record *statedir.Record) ([]*os.File, error) {
+	var files []*os.File
+	for range record.Clusters {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			closeAll(files)
+			return nil, fmt.Errorf("open a port for an API server: %w", err)
+		}
+		record.Ports = append(record.Ports, listener.Addr().(*net.TCPAddr).Port)
+		file, err := listener.(*net.TCPListener).File()
+		_ = listener.Close()
+		if err != nil {
+			closeAll(files)
+			return nil, fmt.Errorf("hand on the port of an API server: %w", err)
+		}
+		files = append(files, file)
+	}
+	return files, nil
+}
+
+// supervise starts the supervisor; the files become its descriptors 3 and on.
+func supervise(options Options, clusters []string, files []*os.File) (*exec.Cmd, error) {
+	log, err := os.OpenFile(filepath.Join(options.Dir, "sandbox.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open the sandbox's log: %w", err)
+	}
+	defer func() { _ = log.Close() }()
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find this program's file: %w", err)
+	}
+	args := []string{"supervise", "--dir=" + options.Dir, "--programs=" + options.Programs,
+		fmt.Sprintf("--hubs=%d", options.Hubs), fmt.Sprintf("--hosted=%d", options.Hosted),
+		"--certificate-life=" + options.CertificateLife.String(), "--hub-as=" + options.HubAs,
+		"--addon-auth=" + options.Agents.AddonAuth, "--addon-token-life=" + options.Agents.AddonTokenLife.String(),
+		"--status-sync-interval=" + options.Agents.StatusSyncInterval.String()}
+	cmd := exec.Command(self, append(args, clusters...)...)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.ExtraFiles = files
+	cmd.SysProcAttr = isolated()
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start the supervisor in namespaces of its own: %w", err)
+	}
+	return cmd, nil
+}
+
+func closeAll(files []*os.File) {
+	for _, file := range files {
+		_ = file.Close()
+	}
+}
+
+// ignoreExit leaves out that the supervisor was killed or ended with an error:
+// why is in its last message.
+func ignoreExit(err error) error {
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return nil
+	}
+	return err
+}
+
+// ignoreDone leaves out that a process to be killed has ended by itself.
+func ignoreDone(err error) error {
+	if errors.Is(err, os.ErrProcessDone) {
+		return nil
+	}
+	return err
+}
+
+func (o *Options) say(format string, args ...any) {
+	_, _ = fmt.Fprintf(o.Out, format+"\n", args...)
+}

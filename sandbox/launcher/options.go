@@ -1,0 +1,137 @@
+package launcher
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"open-cluster-management.io/helloworld-addon/sandbox/images"
+	"open-cluster-management.io/helloworld-addon/sandbox/ocm"
+)
+
+// maxClusters is how many managed clusters one sandbox may have: the networks
+// and ports of the clusters are numbered, and memory ends long before.
+const maxClusters = 50
+
+// maxHubs is how many hubs one sandbox may have.
+const maxHubs = 3
+
+// shortestLife is the shortest of Options.CertificateLife. Kubernetes backdates
+// short-lived certificates by five minutes, and OCM's registration agent renews
+// one whose rest is less than a quarter of its life, backdating included: with
+// less than 100 s it would renew without end, and stop at the tenth request.
+const shortestLife = 2 * time.Minute
+
+// Options say which sandbox to start.
+type Options struct {
+	// Dir is the sandbox's directory.
+	Dir string
+	// Programs is where the pinned programs are built, Module their Go module.
+	Programs, Module string
+	// Clusters is the number of managed clusters.
+	Clusters int
+	// Hubs is the number of hubs. With more than one each managed cluster chooses
+	// among them (OCM's feature gate MultipleHubs).
+	Hubs int
+	// Hosted is how many of the managed clusters, the last ones, are managed in
+	// hosted mode: their agents belong to cluster1.
+	Hosted int
+	// HubAs is the name by which the first hub manages itself; empty where it
+	// does not.
+	HubAs string
+	// CertificateLife is how long the certificates live that hubs sign; 0 for a
+	// year.
+	CertificateLife time.Duration
+	// Agents are the settings of OCM's agents on every managed cluster.
+	Agents ocm.Agents
+	// Images are mappings IMAGE=DIRECTORY.
+	Images []string
+	// Out is told what is going on.
+	Out io.Writer
+}
+
+// Validate reports every problem, naming flag and value.
+func (o *Options) Validate() error {
+	var problems []error
+	if o.Clusters < 1 || o.Clusters > maxClusters {
+		problems = append(problems, fmt.Errorf("--clusters=%d: a sandbox has 1 to %d managed clusters (make sandbox-up CLUSTERS=2)", o.Clusters, maxClusters))
+	}
+	if o.Hubs < 1 || o.Hubs > maxHubs {
+		problems = append(problems, fmt.Errorf("--hubs=%d: a sandbox has 1 to %d hubs", o.Hubs, maxHubs))
+	}
+	if o.Hosted < 0 || (o.Hosted > 0 && o.Hosted >= o.Clusters) {
+		problems = append(problems, fmt.Errorf("--hosted=%d: with --clusters=%d at most %d can be hosted, since cluster1 is their hosting cluster",
+			o.Hosted, o.Clusters, max(o.Clusters-1, 0)))
+	}
+	if o.CertificateLife != 0 && o.CertificateLife < shortestLife {
+		problems = append(problems, fmt.Errorf("--certificate-life=%s: give at least %s, or OCM's registration agent asks for certificates without end",
+			o.CertificateLife, shortestLife))
+	}
+	problems = append(problems, o.validateAgents()...)
+	problems = append(problems, o.validateHubAs()...)
+	for flag, value := range map[string]*string{"--dir": &o.Dir, "--programs": &o.Programs, "--module": &o.Module} {
+		if *value == "" {
+			problems = append(problems, fmt.Errorf("%s: name a directory", flag))
+			continue
+		}
+		absolute, err := filepath.Abs(*value)
+		if err != nil {
+			problems = append(problems, fmt.Errorf("%s=%s: %w", flag, *value, err))
+			continue
+		}
+		*value = absolute
+	}
+	for _, mapping := range o.Images {
+		if _, _, err := images.Parse(mapping); err != nil {
+			problems = append(problems, fmt.Errorf("--image: %w", err))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+func (o *Options) validateAgents() []error {
+	var problems []error
+	if _, err := ocm.ParseAuth(o.Agents.AddonAuth); err != nil {
+		problems = append(problems, fmt.Errorf("--addon-auth=%s: %w", o.Agents.AddonAuth, err))
+	}
+	if life := o.Agents.AddonTokenLife; life != 0 && life < ocm.ShortestTokenLife {
+		problems = append(problems, fmt.Errorf("--addon-token-life=%s: give at least %s, the shortest that an API server allows",
+			life, ocm.ShortestTokenLife))
+	}
+	if interval := o.Agents.StatusSyncInterval; interval < time.Second {
+		problems = append(problems, fmt.Errorf("--status-sync-interval=%s: give at least 1s", interval))
+	}
+	return problems
+}
+
+func (o *Options) validateHubAs() []error {
+	if o.HubAs == "" {
+		return nil
+	}
+	var problems []error
+	if slices.Contains(o.names(), o.HubAs) {
+		problems = append(problems, fmt.Errorf("--hub-as=%s: a cluster of the sandbox has this name already", o.HubAs))
+	}
+	if invalid := validation.IsDNS1123Label(o.HubAs); len(invalid) > 0 {
+		problems = append(problems, fmt.Errorf("--hub-as=%s: cannot be a cluster's name: %s", o.HubAs, strings.Join(invalid, ", ")))
+	}
+	return problems
+}
+
+// names are the clusters' names, the hubs' first.
+func (o *Options) names() []string {
+	names := []string{"hub"}
+	for i := 1; i < o.Hubs; i++ {
+		names = append(names, fmt.Sprintf("hub%d", i+1))
+	}
+	for i := range o.Clusters {
+		names = append(names, fmt.Sprintf("cluster%d", i+1))
+	}
+	return names
+}

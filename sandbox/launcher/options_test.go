@@ -1,0 +1,66 @@
+package launcher
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"open-cluster-management.io/helloworld-addon/sandbox/ocm"
+)
+
+func TestValidateReportsEveryProblem(t *testing.T) {
+	root := t.TempDir()
+	agents := ocm.Agents{AddonAuth: ocm.AuthCSR, StatusSyncInterval: time.Minute}
+	for _, test := range []struct {
+		name    string
+		options Options
+		want    []string
+	}{
+		{"as make calls it", Options{Dir: ".sandbox", Programs: "bin", Module: "m", Clusters: 1, Hubs: 1, Images: []string{"app=" + root}}, nil},
+		{"no cluster", Options{Dir: "d", Programs: "p", Module: "m", Hubs: 1}, []string{"--clusters=0", "make sandbox-up CLUSTERS=2"}},
+		{"negative", Options{Dir: "d", Programs: "p", Module: "m", Hubs: 1, Clusters: -1}, []string{"--clusters=-1"}},
+		{"too many", Options{Dir: "d", Programs: "p", Module: "m", Hubs: 1, Clusters: 51}, []string{"--clusters=51"}},
+		{"several hubs, hosted clusters, short lives", Options{Dir: "d", Programs: "p", Module: "m", Hubs: 2, Clusters: 3, Hosted: 2, CertificateLife: 2 * time.Minute}, nil},
+		{"too many hubs", Options{Dir: "d", Programs: "p", Module: "m", Clusters: 1, Hubs: 4}, []string{"--hubs=4"}},
+		{"nobody to host them", Options{Dir: "d", Programs: "p", Module: "m", Hubs: 1, Clusters: 1, Hosted: 1}, []string{"--hosted=1", "at most 0"}},
+		{"lives that end before they begin", Options{Dir: "d", Programs: "p", Module: "m", Hubs: 1, Clusters: 1, CertificateLife: time.Minute},
+			[]string{"--certificate-life=1m0s: give at least 2m0s"}},
+		{"a hub that manages itself", Options{Dir: "d", Programs: "p", Module: "m", Hubs: 1, Clusters: 1, HubAs: "local-cluster"}, nil},
+		{"under a cluster's name", Options{Dir: "d", Programs: "p", Module: "m", Hubs: 1, Clusters: 1, HubAs: "cluster1"}, []string{"--hub-as=cluster1", "has this name already"}},
+		{"under no name", Options{Dir: "d", Programs: "p", Module: "m", Hubs: 1, Clusters: 1, HubAs: "A_B"}, []string{"--hub-as=A_B: cannot be a cluster's name"}},
+		{"agents as in a hurry", Options{Dir: "d", Programs: "p", Module: "m", Hubs: 1, Clusters: 1,
+			Agents: ocm.Agents{AddonAuth: ocm.AuthToken, AddonTokenLife: 10 * time.Minute, StatusSyncInterval: 5 * time.Second}}, nil},
+		{"agents as none can be", Options{Dir: "d", Programs: "p", Module: "m", Hubs: 1, Clusters: 1,
+			Agents: ocm.Agents{AddonAuth: "grpc", AddonTokenLife: time.Minute, StatusSyncInterval: time.Millisecond}},
+			[]string{"--addon-auth=grpc", "there are csr, token", "--addon-token-life=1m0s: give at least 10m0s", "--status-sync-interval=1ms"}},
+		{"all at once", Options{Clusters: 0, Images: []string{"app"}}, []string{"--clusters=0", "--dir:", "--programs:", "--module:", "--image:"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if test.options.Agents == (ocm.Agents{}) {
+				test.options.Agents = agents
+			}
+			err := test.options.Validate()
+			if (err == nil) != (len(test.want) == 0) {
+				t.Fatalf("Validate = %v", err)
+			}
+			for _, want := range test.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("Validate does not say %q:\n%v", want, err)
+				}
+			}
+		})
+	}
+}
+
+func TestNames(t *testing.T) {
+	for want, options := range map[string]Options{
+		"hub cluster1 cluster2": {Hubs: 1, Clusters: 2},
+		"hub hub2 cluster1":     {Hubs: 2, Clusters: 1},
+	} {
+		if diff := cmp.Diff(want, strings.Join(options.names(), " ")); diff != "" {
+			t.Error(diff)
+		}
+	}
+}

@@ -1,0 +1,198 @@
+package ocm
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sync/errgroup"
+
+	"open-cluster-management.io/helloworld-addon/sandbox/apply"
+	"open-cluster-management.io/helloworld-addon/sandbox/controlplane"
+	"open-cluster-management.io/helloworld-addon/sandbox/process"
+)
+
+// BootstrapUser is who a cluster's registration agent is before it has joined;
+// the hub accepts its clusters without a person.
+const BootstrapUser = "bootstrap-user"
+
+// webhookPort is the add-on API's conversion webhook's.
+const webhookPort = 9443
+
+// bootstrapRBAC lets the bootstrap user do what OCM asks of it: create its
+// ManagedCluster and its CSR, and see what becomes of them.
+const bootstrapRBAC = `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: ocm-sandbox:bootstrap}
+rules:
+- apiGroups: [certificates.k8s.io]
+  resources: [certificatesigningrequests]
+  verbs: [create, get, list, watch]
+- apiGroups: [cluster.open-cluster-management.io]
+  resources: [managedclusters]
+  verbs: [get, list, watch, create]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: ocm-sandbox:bootstrap}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: "ocm-sandbox:bootstrap"}
+subjects:
+- {apiGroup: rbac.authorization.k8s.io, kind: User, name: bootstrap-user}
+`
+
+// controllersRBAC is what OCM's operator binds beside OCM's own manifests: every
+// controller reads the API server's authentication configuration and elects and
+// reports in its own namespace.
+const controllersRBAC = `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: ocm-sandbox:authentication-reader, namespace: kube-system}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: extension-apiserver-authentication-reader}
+subjects:
+- {apiGroup: rbac.authorization.k8s.io, kind: Group, name: "system:serviceaccounts:open-cluster-management-hub"}
+`
+
+// Network is where a program runs that binds fixed ports: OCM's webhook server
+// has :8000 and :8080 beside its own, so that each hub's needs a network
+// namespace of its own.
+type Network interface {
+	IP() netip.Addr
+	Do(func() error) error
+}
+
+// Hub is OCM's half on the hub.
+type Hub struct {
+	cluster   *controlplane.Cluster
+	manifests string
+	webhook   string // directory of the webhook server's tls.crt and tls.key
+	network   Network
+	programs  []process.Spec
+}
+
+// InstallHub writes OCM's CRDs and RBAC to the hub and prepares its programs.
+// manifests is the directory "manifests" of OCM's module, network the one of the
+// webhook server.
+func InstallHub(ctx context.Context, cluster *controlplane.Cluster, manifests string, network Network) (*Hub, error) {
+	h := &Hub{cluster: cluster, manifests: manifests, webhook: filepath.Join(cluster.Dir, "addon-webhook"), network: network}
+	applier, err := apply.New(cluster.Admin)
+	if err != nil {
+		return nil, err
+	}
+	if err := h.serveWebhook(); err != nil {
+		return nil, err
+	}
+	for _, step := range []func(context.Context, *apply.Applier) error{h.applyCRDs, h.applyRBAC} {
+		if err := step(ctx, applier); err != nil {
+			return nil, fmt.Errorf("install OCM on %s: %w", cluster.Name, err)
+		}
+	}
+	return h, h.prepare(ctx)
+}
+
+func (h *Hub) serveWebhook() error {
+	pair, err := h.cluster.Authority.Serving("addon-webhook", h.network.IP().String())
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(h.webhook, 0o700); err != nil {
+		return fmt.Errorf("create the webhook's directory: %w", err)
+	}
+	for name, content := range map[string][]byte{"tls.crt": pair.CertPEM, "tls.key": pair.KeyPEM} {
+		if err := os.WriteFile(filepath.Join(h.webhook, name), content, 0o600); err != nil {
+			return fmt.Errorf("write the webhook's certificate: %w", err)
+		}
+	}
+	return nil
+}
+
+func (h *Hub) applyCRDs(ctx context.Context, applier *apply.Applier) error {
+	v := defaultValues()
+	v.AddonAPIServiceCABundle = base64.StdEncoding.EncodeToString(h.cluster.Authority.PEM())
+	rendered, err := render(h.manifests, v, "cluster-manager/hub/crds/*.yaml")
+	if err != nil {
+		return err
+	}
+	crds, err := apply.Decode(rendered)
+	if err != nil {
+		return err
+	}
+	for _, crd := range crds {
+		if err := convertByURL(crd, fmt.Sprintf("https://%s/convert", netip.AddrPortFrom(h.network.IP(), webhookPort))); err != nil {
+			return fmt.Errorf("conversion webhook of %s: %w", crd.GetName(), err)
+		}
+	}
+	documents, err := encode(crds)
+	if err != nil {
+		return err
+	}
+	return applier.Apply(ctx, documents)
+}
+
+func (h *Hub) applyRBAC(ctx context.Context, applier *apply.Applier) error {
+	rendered, err := render(h.manifests, defaultValues(),
+		"cluster-manager/hub/registration/clusterrole*.yaml",
+		"cluster-manager/hub/placement/clusterrole*.yaml",
+		"cluster-manager/hub/work/executor-admin-clusterrole.yaml",
+		"cluster-manager/hub/addon-manager/clusterrole*.yaml",
+		"cluster-manager/hub/addon-manager/work-executor-*.yaml",
+	)
+	if err != nil {
+		return err
+	}
+	accounts := serviceAccounts([]string{addonsNamespace, hubNamespace}, controllerSA, placementSA, addonManagerSA, addonWebhookSA)
+	for _, documents := range [][]byte{accounts, rendered, []byte(bootstrapRBAC), []byte(controllersRBAC)} {
+		if err := applier.Apply(ctx, documents); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// prepare gives every program its kubeconfig.
+func (h *Hub) prepare(ctx context.Context) error {
+	controllers := []struct {
+		name, program, account, command string
+		args                            []string
+	}{
+		{"addon-webhook", "addon", addonWebhookSA, "webhook-server",
+			[]string{fmt.Sprintf("--port=%d", webhookPort), "--certdir=" + h.webhook}},
+		{"registration-controller", "registration", controllerSA, "controller", []string{
+			"--feature-gates=ManagedClusterAutoApproval=true", "--auto-approved-csr-users=" + BootstrapUser}},
+		{"placement-controller", "placement", placementSA, "controller", nil},
+		{"addon-manager", "addon", addonManagerSA, "manager", nil},
+	}
+	for i, c := range controllers {
+		kubeconfig, err := accountKubeconfig(ctx, h.cluster, hubNamespace, c.account)
+		if err != nil {
+			return err
+		}
+		args := append([]string{c.command, "--kubeconfig=" + kubeconfig}, c.args...)
+		if c.command != "webhook-server" {
+			args = append(args, "--namespace="+hubNamespace, "--disable-leader-election",
+				fmt.Sprintf("--listen=127.0.0.1:%d", h.cluster.LocalPort(i)))
+		}
+		spec := h.cluster.Program(c.name, c.program, args...)
+		if c.command == "webhook-server" {
+			spec.Inside = h.network.Do
+		}
+		h.programs = append(h.programs, spec)
+	}
+	return nil
+}
+
+// Run runs OCM's programs of the hub until ctx ends.
+func (h *Hub) Run(ctx context.Context, onLoop func(*process.LoopError)) error {
+	return keepAll(ctx, h.programs, onLoop)
+}
+
+func keepAll(ctx context.Context, programs []process.Spec, onLoop func(*process.LoopError)) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for _, spec := range programs {
+		group.Go(func() error { return process.Keep(ctx, spec, onLoop) })
+	}
+	return group.Wait()
+}

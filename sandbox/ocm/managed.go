@@ -1,0 +1,281 @@
+package ocm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"open-cluster-management.io/helloworld-addon/sandbox/apply"
+	"open-cluster-management.io/helloworld-addon/sandbox/controlplane"
+	"open-cluster-management.io/helloworld-addon/sandbox/mount"
+	"open-cluster-management.io/helloworld-addon/sandbox/process"
+)
+
+// ManagedOptions say which cluster OCM's agents manage, and from where.
+type ManagedOptions struct {
+	// Cluster is the managed cluster.
+	Cluster *controlplane.Cluster
+	// Name is what the hub calls it; empty for the cluster's own name.
+	Name string
+	// Host is the cluster that the agents belong to in hosted mode; nil in default
+	// mode, where that is the managed cluster itself.
+	Host *controlplane.Cluster
+	// Hubs are the bootstrap kubeconfigs. With more than one the agent chooses
+	// (feature gate MultipleHubs).
+	Hubs []*clientcmdapi.Config
+	// Manifests is the directory "manifests" of OCM's module.
+	Manifests string
+	// Agents are the agents' settings.
+	Agents Agents
+}
+
+// Managed is OCM's half on a managed cluster.
+type Managed struct {
+	ManagedOptions
+	// name is the klusterlet's, namespace that of the agents on Host.
+	name, namespace    string
+	hubDir             string // the registration agent keeps the hub's kubeconfig here
+	bootstrap          []*mount.Volume
+	hub                *mount.Volume
+	registration, work process.Spec
+}
+
+// InstallManaged writes OCM's CRDs and RBAC to the managed cluster, and in
+// hosted mode to its hosting cluster, and prepares the agents; the registration
+// agent will join the hub as the bootstrap user.
+func InstallManaged(ctx context.Context, options ManagedOptions) (*Managed, error) {
+	m := &Managed{ManagedOptions: options, name: klusterletName, namespace: agentNamespace,
+		hubDir: filepath.Join(options.Cluster.Dir, "hub-kubeconfig")}
+	if m.Name == "" {
+		m.Name = m.Cluster.Name
+	}
+	if m.Host == nil {
+		m.Host = m.Cluster
+	} else {
+		m.name = klusterletName + "-" + m.Cluster.Name
+		m.namespace = m.name
+	}
+	for _, step := range []func(context.Context) error{m.apply, m.writeBootstrap, m.prepare} {
+		if err := step(ctx); err != nil {
+			return nil, fmt.Errorf("install OCM on %s: %w", m.Cluster.Name, err)
+		}
+	}
+	return m, nil
+}
+
+func (m *Managed) hosted() bool { return m.Host != m.Cluster }
+
+func (m *Managed) account(suffix string) string { return m.name + "-" + suffix }
+
+func (m *Managed) apply(ctx context.Context) error {
+	v := klusterletValues(m.name, m.namespace)
+	managed, err := render(m.Manifests, v, "klusterlet/managed/*.crd.yaml", "klusterlet/managed/*clusterrole*.yaml")
+	if err != nil {
+		return err
+	}
+	management, err := render(m.Manifests, v, "klusterlet/management/*role*.yaml")
+	if err != nil {
+		return err
+	}
+	accounts := func(namespace string) []byte {
+		return serviceAccounts([]string{namespace}, m.account(registrationSuffix), m.account(workSuffix))
+	}
+	for _, target := range []struct {
+		cluster   *controlplane.Cluster
+		documents [][]byte
+	}{
+		{m.Cluster, [][]byte{accounts(agentNamespace), managed, workAggregate(m.name)}},
+		{m.Host, [][]byte{accounts(m.namespace), management}},
+	} {
+		applier, err := apply.New(target.cluster.Admin)
+		if err != nil {
+			return err
+		}
+		for _, documents := range target.documents {
+			if err := applier.Apply(ctx, documents); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// workAggregate is the ClusterRole that OCM's operator makes: add-ons give the
+// work agent more permissions by labelling ClusterRoles of theirs.
+func workAggregate(klusterlet string) []byte {
+	return fmt.Appendf(nil, `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: "open-cluster-management:%s-work:aggregate"}
+aggregationRule:
+  clusterRoleSelectors:
+  - matchLabels: {%s: "true"}
+`, klusterlet, aggregateToWork)
+}
+
+// bootstrapSecret is the name of the Secret with the n-th hub's bootstrap
+// kubeconfig; the first one's is the name that OCM's own charts give it.
+func (m *Managed) bootstrapSecret(n int) string {
+	if n == 0 {
+		return BootstrapSecret
+	}
+	return BootstrapSecret + "-" + m.Hubs[n].CurrentContext
+}
+
+// writeBootstrap creates the Secrets with the bootstrap kubeconfigs, unless
+// somebody has: who replaces one later is not overruled.
+func (m *Managed) writeBootstrap(ctx context.Context) error {
+	client, err := kubernetes.NewForConfig(m.Host.Admin)
+	if err != nil {
+		return fmt.Errorf("client of %s: %w", m.Host.Name, err)
+	}
+	for i, hub := range m.Hubs {
+		content, err := clientcmd.Write(*hub)
+		if err != nil {
+			return fmt.Errorf("encode a bootstrap kubeconfig: %w", err)
+		}
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: m.bootstrapSecret(i), Namespace: m.namespace},
+			Data: map[string][]byte{kubeconfigKey: content}}
+		_, err = client.CoreV1().Secrets(m.namespace).Create(ctx, secret, metav1.CreateOptions{})
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("create the bootstrap kubeconfig's secret: %w", err)
+		}
+	}
+	return nil
+}
+
+func (m *Managed) prepare(ctx context.Context) (err error) {
+	volume := func(secret string) (*mount.Volume, string, error) {
+		dir := filepath.Join(m.Cluster.Dir, secret)
+		v, err := mount.New(m.Host.Admin, m.namespace, secret, dir)
+		return v, filepath.Join(dir, kubeconfigKey), err
+	}
+	var bootstrapFiles []string
+	for i := range m.Hubs {
+		v, file, err := volume(m.bootstrapSecret(i))
+		if err != nil {
+			return err
+		}
+		m.bootstrap, bootstrapFiles = append(m.bootstrap, v), append(bootstrapFiles, file)
+	}
+	var hubKubeconfig string
+	if m.hub, hubKubeconfig, err = volume(HubSecret); err != nil {
+		return err
+	}
+	if m.registration, err = m.agent(ctx, "registration", 0, append(bootstrapFlags(bootstrapFiles),
+		"--hub-kubeconfig-dir="+m.hubDir)...); err != nil {
+		return err
+	}
+	m.registration.Prepare = m.prepareRegistration
+	if m.work, err = m.agent(ctx, "work", 1, "--hub-kubeconfig-dir="+filepath.Dir(hubKubeconfig),
+		"--workload-source-driver=kube", "--workload-source-config="+hubKubeconfig,
+		"--terminate-on-files="+hubKubeconfig, "--status-sync-interval="+m.Agents.StatusSyncInterval.String(), evictionGracePeriod); err != nil {
+		return err
+	}
+	m.work.Prepare = func(bool) ([]string, bool, error) {
+		ready, err := m.hub.Ready()
+		return m.nameFlag(), ready, err
+	}
+	return nil
+}
+
+// agentPorts is the first LocalPort of the agents; those before it are for OCM's
+// programs of a hub, which the cluster may be too.
+const agentPorts = 6
+
+// evictionGracePeriod is how long a work agent keeps what a hub has applied that is
+// its hub no more: one at another URL is another one to it. OCM's own default is an
+// hour, in which whatever the add-on's ManifestWork has brought stays, also when it
+// is deleted on the hub of today.
+const evictionGracePeriod = "--appliedmanifestwork-eviction-grace-period=30s"
+
+// hubTimeout is how long a hub may be away before an agent with several looks
+// for another one. OCM's own default is ten minutes, its API's least three; the
+// cluster's lease, by which the agent knows, is renewed once a minute.
+const hubTimeout = "--hub-connection-timeout-seconds=90"
+
+func bootstrapFlags(files []string) []string {
+	if len(files) == 1 {
+		return []string{"--bootstrap-kubeconfig=" + files[0]}
+	}
+	flags := []string{"--feature-gates=MultipleHubs=true", hubTimeout}
+	for _, file := range files {
+		flags = append(flags, "--bootstrap-kubeconfigs="+file)
+	}
+	return flags
+}
+
+// agent is what the two agents have in common.
+func (m *Managed) agent(ctx context.Context, program string, port int, args ...string) (process.Spec, error) {
+	account := m.account(program + "-sa")
+	kubeconfig, err := accountKubeconfig(ctx, m.Host, m.namespace, account)
+	if err != nil {
+		return process.Spec{}, err
+	}
+	listen := fmt.Sprintf("127.0.0.1:%d", m.Cluster.LocalPort(agentPorts+port))
+	all := append([]string{"agent", "--kubeconfig=" + kubeconfig, "--namespace=" + m.namespace,
+		"--agent-id=" + m.Name + "-agent", "--disable-leader-election", "--listen=" + listen}, args...)
+	if m.hosted() {
+		spoke, err := accountKubeconfig(ctx, m.Cluster, agentNamespace, account)
+		if err != nil {
+			return process.Spec{}, err
+		}
+		all = append(all, "--spoke-kubeconfig="+spoke)
+	}
+	spec := m.Cluster.Program(program+"-agent", program, all...)
+	if m.hosted() {
+		spec.Inside = inNamespace(m.namespace)
+	}
+	spec.Liveness = "https://" + listen + "/healthz"
+	return spec, nil
+}
+
+// prepareRegistration gives a new pod of the registration agent an empty
+// directory for the hub's kubeconfig; it fills it from the Secret.
+func (m *Managed) prepareRegistration(fresh bool) ([]string, bool, error) {
+	if fresh {
+		if err := errors.Join(os.RemoveAll(m.hubDir), os.MkdirAll(m.hubDir, 0o700)); err != nil {
+			return nil, false, fmt.Errorf("empty the directory of the hub's kubeconfig: %w", err)
+		}
+	}
+	for _, v := range m.bootstrap {
+		if ready, err := v.Ready(); err != nil || !ready {
+			return nil, false, err
+		}
+	}
+	return append(m.nameFlag(), m.authFlags()...), true, nil
+}
+
+// NameFile is the file in a cluster's directory that holds the name by which
+// the cluster is managed, where that is not its own.
+const NameFile = "cluster-name"
+
+func (m *Managed) nameFlag() []string {
+	return []string{"--spoke-cluster-name=" + m.override(NameFile, m.Name)}
+}
+
+// Run runs OCM's agents of the managed cluster until ctx ends. The work agent
+// starts when the registration agent has joined the hub.
+func (m *Managed) Run(ctx context.Context, onLoop func(*process.LoopError)) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for _, v := range append(slices.Clone(m.bootstrap), m.hub) {
+		group.Go(func() error {
+			v.Run(ctx)
+			return nil
+		})
+	}
+	group.Go(func() error { return process.Keep(ctx, m.registration, onLoop) })
+	group.Go(func() error { return process.Keep(ctx, m.work, onLoop) })
+	return group.Wait()
+}

@@ -1,0 +1,86 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+
+	"open-cluster-management.io/helloworld-addon/sandbox/controlplane"
+	"open-cluster-management.io/helloworld-addon/sandbox/images"
+	"open-cluster-management.io/helloworld-addon/sandbox/node"
+)
+
+// nodeTimeout bounds the wait for a node to be ready.
+const nodeTimeout = time.Minute
+
+// startNode starts the cluster's node and waits until it is ready.
+func (s *supervisor) startNode(starting, running context.Context, group *errgroup.Group, c *member) error {
+	options, err := s.nodeOptions(c)
+	if err != nil {
+		return fmt.Errorf("node of %s: %w", c.Name, err)
+	}
+	group.Go(func() error {
+		if err := node.Run(running, options); err != nil {
+			return fmt.Errorf("node of %s: %w", c.Name, err)
+		}
+		return nil
+	})
+	return waitNodeReady(starting, c, options.Name)
+}
+
+func (s *supervisor) nodeOptions(c *member) (node.Options, error) {
+	name := c.Name + "-node"
+	config, err := c.ClientFor("system:node:"+name, "system:nodes")
+	if err != nil {
+		return node.Options{}, err
+	}
+	serving, err := c.Authority.Serving("node", c.Address)
+	if err != nil {
+		return node.Options{}, err
+	}
+	address, err := netip.ParseAddr(c.Address)
+	if err != nil {
+		return node.Options{}, fmt.Errorf("address of the node: %w", err)
+	}
+	return node.Options{
+		Name: name, Config: config,
+		StateDir: filepath.Join(c.Dir, "node"), LogDir: filepath.Join(c.Dir, "pods"),
+		Images: registry{images.In(s.Dir)}, Runtime: runtime{}, Network: bridge{c.bridge},
+		Address: address, Port: controlplane.KubeletPort,
+		CertFile: serving.CertFile, KeyFile: serving.KeyFile, ClientCAFile: c.Authority.CertFile(),
+		APIServer: netip.AddrPortFrom(address, controlplane.APIPort),
+	}, nil
+}
+
+func waitNodeReady(ctx context.Context, c *member, name string) error {
+	client, err := kubernetes.NewForConfig(c.Admin)
+	if err != nil {
+		return fmt.Errorf("client of %s: %w", c.Name, err)
+	}
+	var last error
+	err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, nodeTimeout, true, func(ctx context.Context) (bool, error) {
+		found, err := client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+		if last = err; err != nil {
+			return false, nil
+		}
+		for _, condition := range found.Status.Conditions {
+			if condition.Type == corev1.NodeReady {
+				return condition.Status == corev1.ConditionTrue, nil
+			}
+		}
+		return false, nil
+	})
+	if err != nil {
+		return fmt.Errorf("wait for the node of %s: %w", c.Name, errors.Join(err, last))
+	}
+	return nil
+}
