@@ -154,7 +154,7 @@ func (e *environment) deleteByLabel(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// installManually ends installing by label as docs/operate.md does, and deletes
+// installManually ends installing by label as docs/install.md does, and deletes
 // the example's objects.
 func (e *environment) installManually(ctx context.Context) error {
 	patch := []byte(`{"spec":{"installStrategy":{"type":"Manual","placements":null}}}`)

@@ -26,7 +26,8 @@ func TestVersionsAgree(t *testing.T) {
 		"hub-of-hubs-status-sync/deploy/sync/kustomization.yaml":       `newTag: (\S+)`,
 		"hub-of-hubs-status-sync/deploy/sync/deployment.yaml":          `image: \S+:(\S+)`,
 		"docs/lease-sidecar.md":                       `image: \S+/helloworld-addon:(\S+)`,
-		"README.md":                                   `helloworld-addon:(v[\d.]+\d)`,
+		"docs/install.md":                             `helloworld-addon:(v[\d.]+\d)`,
+		"docs/hosted-mode.md":                         `helloworld-addon:(v[\d.]+\d)`,
 	} {
 		found := regexp.MustCompile(pattern).FindAllStringSubmatch(readFile(t, top+file), -1)
 		if len(found) == 0 {
