@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"open-cluster-management.io/helloworld-addon/pkg/agent/hubclient"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/hubclient/credentials"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/report"
 )
 
@@ -26,17 +27,17 @@ const (
 
 // announcer tells by events how the agent stands with its hub.
 type announcer struct {
-	state func() hubclient.State
+	state func() credentials.State
 	clock clock.WithTicker
 	// write writes an event; nil where there is no pod to write it on.
 	write   func(warning bool, reason, message string)
 	changed chan struct{}
 
-	last hubclient.State
+	last credentials.State
 	told time.Time
 }
 
-func newAnnouncer(state func() hubclient.State, clock clock.WithTicker, write func(warning bool, reason, message string)) *announcer {
+func newAnnouncer(state func() credentials.State, clock clock.WithTicker, write func(warning bool, reason, message string)) *announcer {
 	return &announcer{state: state, clock: clock, write: write, changed: make(chan struct{}, 1)}
 }
 
@@ -83,7 +84,7 @@ func (a *announcer) pause(ctx context.Context) bool {
 // has been bad for long. It returns whether it has.
 func (a *announcer) step(logger klog.Logger) bool {
 	state, now := a.state(), a.clock.Now()
-	if state == (hubclient.State{}) {
+	if state == (credentials.State{}) {
 		return false
 	}
 	if state.Same(a.last) && (!state.Bad || now.Sub(a.told) < repeatPeriod) {
@@ -117,7 +118,7 @@ func (a *agent) announce(ctx context.Context) {
 }
 
 // hubState is how the agent stands with its hub.
-func (a *agent) hubState() hubclient.State {
+func (a *agent) hubState() credentials.State {
 	trouble, answered := a.hub.Trouble(), false
 	if s := a.session.Load(); s != nil {
 		answered = s.addOn.Synced()
@@ -125,7 +126,7 @@ func (a *agent) hubState() hubclient.State {
 			trouble = s.addOn.Unreadable()
 		}
 	}
-	return hubclient.StateOf(a.hub.Status(), answered, trouble, a.clock.Now())
+	return credentials.StateOf(a.hub.Status(), answered, trouble, a.clock.Now())
 }
 
 // hubChanged is told what became of the hub's credentials.

@@ -12,7 +12,7 @@ import (
 	"k8s.io/component-base/version"
 
 	"open-cluster-management.io/helloworld-addon/manifests"
-	"open-cluster-management.io/helloworld-addon/pkg/agent/hubclient"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/hubclient/credentials"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/kubeclient"
 )
 
@@ -62,7 +62,7 @@ func (a *agent) managedConfig() (*rest.Config, error) {
 			return nil, err
 		}
 	}
-	config, err := hubclient.FromFile(a.options.Kubeconfig)
+	config, err := kubeclient.FromFile(a.options.Kubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("--%s: %w", manifests.FlagKubeconfig, err)
 	}
@@ -77,7 +77,7 @@ func (a *agent) checkManagedKubeconfig() error {
 	if err != nil {
 		return fmt.Errorf("--%s: %w", manifests.FlagKubeconfig, err)
 	}
-	kinds, err := hubclient.Kinds(content)
+	kinds, err := credentials.Kinds(content)
 	if err != nil {
 		return fmt.Errorf("--%s: %s: %w", manifests.FlagKubeconfig, a.options.Kubeconfig, err)
 	}

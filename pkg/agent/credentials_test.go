@@ -194,3 +194,49 @@ func TestConnectsWhenTheSecretArrives(t *testing.T) {
 		t.Error("to wait for the secret is counted as refused credentials")
 	}
 }
+
+// TestRotationWritesNothing: the mirror, its conflicts and the add-on's view outlive
+// a rotation. What reads a side is listed at most once, and only on the hub.
+func TestRotationWritesNothing(t *testing.T) {
+	s := newSite(t)
+	s.source("theirs")
+	s.managed.Put("configmaps", &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "theirs", Namespace: "default"}})
+	s.put(s.good())
+	s.start()
+	s.reports("False/Conflict: 1 of 2 ConfigMaps synced; conflict: theirs")
+	runtest.Eventually(t, "the event about the conflict", func() bool { return len(s.hub.List("events", "cluster1")) > 0 })
+	s.hub.Requests()
+	s.managed.Requests()
+	s.put(s.good())
+	runtest.Eventually(t, "rotated", func() bool {
+		return s.metric(`helloworld_agent_hub_credentials_rotations_total{result="rotated"} 1`)
+	})
+	// The old connection is closed 2 s after the rotation.
+	watches := 0
+	lists := map[string]int{}
+	runtest.Eventually(t, "watches go on under the new certificate", func() bool {
+		for _, r := range s.hub.Requests() {
+			switch r.Verb {
+			case "watch":
+				watches++
+			case "list":
+				lists[r.Resource]++
+			default:
+				t.Errorf("hub: %s because of a rotation", r)
+			}
+		}
+		return watches >= 2
+	})
+	for resource, n := range lists {
+		if n > 1 {
+			t.Errorf("%s were listed %d times on the hub", resource, n)
+		}
+	}
+	for _, r := range s.managed.Requests() {
+		if r.Resource != "leases" && r.Resource != "events" {
+			t.Errorf("managed cluster: %s because of a rotation", r)
+		}
+	}
+	s.source("late")
+	runtest.Within(t, 2*time.Second, "copied within 2 s", func() bool { return s.copied("late") })
+}

@@ -14,6 +14,7 @@ import (
 	"open-cluster-management.io/helloworld-addon/manifests"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/httpserver"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/hubclient"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/hubclient/credentials"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/kubeclient"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/lease"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/metrics"
@@ -109,9 +110,9 @@ func (a *agent) newHub() *hubclient.Manager {
 }
 
 // hubPolicy is what is asked of the hub's credentials.
-func (a *agent) hubPolicy() hubclient.Policy {
-	return hubclient.Policy{
-		Identity: hubclient.Identity{ClusterName: a.options.ClusterName, AddonName: manifests.AddonName}}
+func (a *agent) hubPolicy() credentials.Policy {
+	return credentials.Policy{
+		Identity: credentials.Identity{ClusterName: a.options.ClusterName, AddonName: manifests.AddonName}}
 }
 
 // mayRenew says whether the lease may be renewed. When the add-on is being

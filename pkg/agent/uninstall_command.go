@@ -18,6 +18,7 @@ import (
 	"open-cluster-management.io/helloworld-addon/internal/flagcheck"
 	"open-cluster-management.io/helloworld-addon/manifests"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/hubclient"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/hubclient/credentials"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/kubeclient"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/mirror"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/report"
@@ -160,13 +161,13 @@ func (o *uninstallOptions) hubConfig(ctx context.Context, a *agent) (config *res
 	if err != nil {
 		return nil, nil, fmt.Errorf("get secret %s: %w", o.HubKubeconfigSecret, err)
 	}
-	credentials, err := hubclient.Load(secret.Data, a.hubPolicy(), a.clock.Now())
+	login, err := credentials.Load(secret.Data, a.hubPolicy(), a.clock.Now())
 	if err != nil {
 		return nil, nil, fmt.Errorf("secret %s: %w", o.HubKubeconfigSecret, err)
 	}
 	base := &rest.Config{}
 	a.limit(base)
-	connection, err := hubclient.Open(credentials, base, a.clock)
+	connection, err := hubclient.Open(login, base, a.clock)
 	if err != nil {
 		return nil, nil, err
 	}

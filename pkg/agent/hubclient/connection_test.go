@@ -2,57 +2,130 @@ package hubclient
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"open-cluster-management.io/helloworld-addon/pkg/agent/hubclient/credentials"
 )
 
-// TestTokens: a token that changes is in the next request.
-func TestTokens(t *testing.T) {
-	var mu sync.Mutex
-	var seen []string
-	hub := httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		mu.Lock()
-		defer mu.Unlock()
-		seen = append(seen, r.Header.Get("Authorization"))
+// link is a connection to a hub that sends each token that it gets to seen, and
+// answers when release is closed.
+type link struct {
+	t          *testing.T
+	url        string
+	clock      *clocktesting.FakeClock
+	connection *Connection
+	client     http.Client
+	seen       chan string
+	release    chan struct{}
+}
+
+func newLink(t *testing.T) *link {
+	t.Helper()
+	l := &link{t: t, clock: clocktesting.NewFakeClock(time.Now()), seen: make(chan string, 10), release: make(chan struct{})}
+	hub := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		l.seen <- r.Header.Get("Authorization")
+		select {
+		case <-l.release:
+		case <-r.Context().Done():
+		}
 	}))
-	defer hub.Close()
-	credentials := &Credentials{Endpoint: Endpoint{Server: hub.URL, Insecure: true}, Login: Login{Token: "a"}}
-	connection, err := Open(credentials, &rest.Config{}, clock.RealClock{})
+	hub.EnableHTTP2 = true
+	hub.StartTLS()
+	t.Cleanup(hub.Close)
+	l.url = hub.URL
+	connection, err := Open(&credentials.Credentials{
+		Endpoint: credentials.Endpoint{Server: hub.URL, Insecure: true}, Login: credentials.Login{Token: "a"}}, &rest.Config{}, l.clock)
 	if err != nil {
 		t.Fatal(err)
 	}
-	client := http.Client{Transport: connection, Timeout: 10 * time.Second}
-	get := func() error {
-		response, err := client.Get(hub.URL)
-		if err != nil {
-			return err
+	l.connection = connection
+	l.client = http.Client{Transport: connection, Timeout: 10 * time.Second}
+	return l
+}
+
+// get sends a request and returns once it has reached the hub with this token.
+func (l *link) get(token string) <-chan error {
+	l.t.Helper()
+	result := make(chan error, 1)
+	go func() {
+		response, err := l.client.Get(l.url)
+		if err == nil {
+			err = response.Body.Close()
 		}
-		return response.Body.Close()
+		result <- err
+	}()
+	select {
+	case got := <-l.seen:
+		if got != "Bearer "+token {
+			l.t.Errorf("the hub got %q, want token %s", got, token)
+		}
+	case err := <-result:
+		l.t.Fatalf("the request did not reach the hub: %v", err)
 	}
-	if err := get(); err != nil {
+	return result
+}
+
+func (l *link) rotate(token string) {
+	l.t.Helper()
+	if err := l.connection.rotate(credentials.Login{Token: token}); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// TestRotationReconnects: the next request has the new login; one under way ends
+// if it does so in time; later the old connection is closed, which is not taken
+// for a failure of the hub.
+func TestRotationReconnects(t *testing.T) {
+	l := newLink(t)
+	inTime, late := l.get("a"), l.get("a")
+	l.rotate("b")
+	next := l.get("b")
+	l.clock.Step(closeAfter - time.Nanosecond)
+	l.release <- struct{}{}
+	l.release <- struct{}{}
+	l.release <- struct{}{}
+	for _, request := range []<-chan error{inTime, late, next} {
+		if err := <-request; err != nil {
+			t.Errorf("a request under way failed at a rotation: %v", err)
+		}
+	}
+	late = l.get("b")
+	l.rotate("c")
+	next = l.get("c")
+	l.clock.Step(closeAfter)
+	if err := <-late; err == nil {
+		t.Error("the old connection is still open")
+	}
+	if err := l.connection.trouble(); err != nil {
+		t.Errorf("the end of the old connection counts as trouble of the hub: %v", err)
+	}
+	close(l.release)
+	if err := <-next; err != nil {
+		t.Errorf("the end of the old connection ended a request on the new one: %v", err)
+	}
+}
+
+func TestClosedConnection(t *testing.T) {
+	l := newLink(t)
+	close(l.release)
+	if err := <-l.get("a"); err != nil {
 		t.Fatal(err)
 	}
-	if err := connection.rotate(Login{Token: "b"}); err != nil {
-		t.Fatal(err)
-	}
-	if err := get(); err != nil {
-		t.Fatal(err)
-	}
-	if got := strings.Join(seen, ","); got != "Bearer a,Bearer b" {
-		t.Errorf("the hub saw %s", got)
-	}
-	connection.Close()
-	if err := get(); err == nil {
+	l.connection.Close()
+	if response, err := l.client.Get(l.url); err == nil {
+		_ = response.Body.Close()
 		t.Error("a request passes on a closed connection")
 	}
 }
@@ -70,8 +143,8 @@ func TestProxy(t *testing.T) {
 		w.WriteHeader(http.StatusBadGateway)
 	}))
 	defer proxy.Close()
-	credentials := &Credentials{Endpoint: Endpoint{Server: hub.URL, Insecure: true, ProxyURL: proxy.URL}}
-	connection, err := Open(credentials, &rest.Config{}, clock.RealClock{})
+	hubCredentials := &credentials.Credentials{Endpoint: credentials.Endpoint{Server: hub.URL, Insecure: true, ProxyURL: proxy.URL}}
+	connection, err := Open(hubCredentials, &rest.Config{}, clock.RealClock{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,8 +162,8 @@ func TestProxy(t *testing.T) {
 	}
 }
 
-// TestWhatAFailureTells: see failureOf.
-func TestWhatAFailureTells(t *testing.T) {
+// TestFailureOf: the failure has to be one that informers back off from.
+func TestFailureOf(t *testing.T) {
 	ended, end := context.WithCancel(context.Background())
 	end()
 	late, stop := context.WithCancelCause(context.Background())
@@ -104,40 +177,60 @@ func TestWhatAFailureTells(t *testing.T) {
 	}
 	running := context.Background()
 	tests := []struct {
-		name    string
-		request *http.Request
-		status  int
-		err     error
-		tells   bool
-		refused bool
-		want    string
+		name       string
+		request    *http.Request
+		status     int
+		err        error
+		conclusive bool
+		refused    bool
+		want       string
 	}{
-		{name: "answered", request: request(running, "GET"), status: 200, tells: true},
-		{name: "forbidden is an answer", request: request(running, "GET"), status: 403, tells: true},
-		{name: "unknown", request: request(running, "GET"), status: 401, tells: true, want: errUnauthorized.Error()},
+		{name: "answered", request: request(running, "GET"), status: 200, conclusive: true},
+		{name: "forbidden is an answer", request: request(running, "GET"), status: 403, conclusive: true},
+		{name: "unknown", request: request(running, "GET"), status: 401, conclusive: true, want: errUnauthorized.Error()},
 		{name: "closed, which client-go would try again every second", request: request(running, "GET"), err: io.EOF,
-			tells: true, refused: true, want: "the connection ended before there was an answer"},
+			conclusive: true, refused: true, want: "the connection ended before there was an answer"},
 		{name: "reset", request: request(running, "GET"), err: errors.New("read: connection reset by peer"),
-			tells: true, refused: true, want: "the connection ended before there was an answer"},
+			conclusive: true, refused: true, want: "the connection ended before there was an answer"},
 		{name: "another cause is named", request: request(running, "GET"), err: errors.New("x509: unknown authority"),
-			tells: true, refused: true, want: "x509: unknown authority"},
-		{name: "too late", request: request(late, "GET"), err: context.Canceled, tells: true, refused: true, want: "context canceled"},
-		{name: "nobody waits any more", request: request(ended, "GET"), err: context.Canceled},
-		{name: "a write, which nobody may repeat", request: request(running, "PATCH"), err: io.EOF},
+			conclusive: true, refused: true, want: "x509: unknown authority"},
+		{name: "too late", request: request(late, "GET"), err: context.Canceled, conclusive: true, refused: true, want: "context canceled"},
+		{name: "the caller no longer waits", request: request(ended, "GET"), err: context.Canceled},
+		{name: "a write, which informers do not repeat", request: request(running, "PATCH"), err: io.EOF},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			tells, failure := failureOf(test.request, test.status, test.err)
+			conclusive, failure := failureOf(test.request, test.status, test.err)
 			got := ""
 			if failure != nil {
 				got = failure.Error()
 			}
-			if tells != test.tells || got != test.want || utilnet.IsConnectionRefused(failure) != test.refused {
-				t.Errorf("got %q, tells %t, refused %t", got, tells, utilnet.IsConnectionRefused(failure))
+			if conclusive != test.conclusive || got != test.want || utilnet.IsConnectionRefused(failure) != test.refused {
+				t.Errorf("got %q, conclusive %t, refused %t", got, conclusive, utilnet.IsConnectionRefused(failure))
 			}
 			if failure != nil && utilnet.IsProbableEOF(failure) {
 				t.Errorf("client-go takes %q for an end of the connection", got)
 			}
 		})
+	}
+}
+
+// TestLostConnectionKeepsItsCause: the sidecar names it.
+func TestLostConnectionKeepsItsCause(t *testing.T) {
+	hub := httptest.NewTLSServer(http.NotFoundHandler())
+	defer hub.Close()
+	connection, err := Open(&credentials.Credentials{Endpoint: credentials.Endpoint{Server: hub.URL}}, &rest.Config{}, clock.RealClock{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connection.Close()
+	client := http.Client{Transport: connection}
+	response, err := client.Get(hub.URL)
+	if err == nil {
+		_ = response.Body.Close()
+	}
+	var untrusted *tls.CertificateVerificationError
+	if !errors.As(err, &untrusted) || !utilnet.IsConnectionRefused(err) {
+		t.Errorf("got %v, want a refused connection because of the certificate", err)
 	}
 }

@@ -1,18 +1,29 @@
-// Package hubclient keeps the agent's connection to the hub.
+// Package hubclient connects to the hub and stays connected while the credentials
+// change.
 //
-// OCM's registration agent writes the credentials into a Secret in the install
-// namespace, and renews them there; for running the agent by hand they may be in
-// a kubeconfig file. This package reads either (Source), checks what is there
-// (Load, pure), decides what a change means (Decide, pure), and carries it out
-// (Manager): a new certificate or token is used on the running connection, a new
-// server, proxy or CA gets a new one. What is bad is reported by its Reason and
-// not used; the last good credentials stay in use.
+// OCM's registration agent writes the credentials into a Secret and renews them
+// there. To run an agent by hand they may be in a kubeconfig file. A Source reads
+// either, package credentials checks the content, and a Manager keeps a Connection
+// with the last good credentials. The package requests no certificate and writes
+// nothing.
 //
-// On a rotation requests that are on their way end under the old credentials,
-// and watches are ended as an API server ends them, once they are old enough
-// that client-go does not take that for a failure. So informers go on from the
-// resource version that they know: nothing is missed, and nothing is listed
-// again.
+// The states of the credentials, and the Change that a Manager reports when it
+// enters one:
 //
-// It requests no certificate, and writes nothing.
+//	state     entered when                          in use             Ready  Change
+//	waiting   start; nothing usable was read so far nothing            error  Refused, once per reason
+//	loaded    first usable credentials, or another  a new connection,  nil    Connected
+//	          server, proxy, CA or server name      serve starts anew
+//	rotated   another certificate, key or token     a new connection,  nil    Rotated
+//	          for the same endpoint                 serve continues
+//	rejected  the source became unusable            the last good ones nil    Refused
+//	          (with DropRejected: as waiting)
+//	loaded    the source has those in use again     unchanged          nil    Recovered
+//	expired   those in use expired, none better     the last good ones error  none
+//
+// A rotation reconnects: the next request opens a connection with the new
+// credentials, and the old connection is closed closeAfter later. Requests under
+// way end normally within that time. Watches end with the connection, and informers
+// continue from the resource version that they know. At worst client-go lists the
+// one namespace again, about a second later.
 package hubclient

@@ -10,63 +10,68 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
+
+	"open-cluster-management.io/helloworld-addon/internal/retry"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/hubclient/credentials"
 )
 
-// Config is what a Manager works with.
+// Config configures a Manager.
 type Config struct {
 	Source Source
-	Policy Policy
-	// Base gives the user agent and the rate limits of the hub's clients.
+	Policy credentials.Policy
+	// DropRejected ends the connection when the source becomes unusable, instead
+	// of keeping the last good credentials in use.
+	DropRejected bool
+	// Base has the user agent and the rate limits of the hub's clients.
 	Base  *rest.Config
 	Clock clock.WithTickerAndDelayedExecution
-	// Changed, where set, is called when Status is another one. It must not
-	// block.
+	// Changed, if set, is called after Status has changed. It must not block.
 	Changed func(Change)
 }
 
-// Change is what became of credentials.
+// Change is a transition between the states in the package's documentation.
 type Change string
 
 const (
-	// Connected: they are used on a new connection.
+	// Connected means that new credentials are in use and serve starts anew.
 	Connected Change = "connected"
-	// Rotated: they are used on the connection that there was.
+	// Rotated means that new credentials are in use and serve continues.
 	Rotated Change = "rotated"
-	// Refused: they cannot be used, or there are none any more.
+	// Refused means that the source is unusable.
 	Refused Change = "refused"
-	// Recovered: they are those in use, after others that could not be used.
+	// Recovered means that the source has the credentials in use again.
 	Recovered Change = "recovered"
 )
 
-// Serve does what there is to do on a hub until ctx ends. The configuration
-// stays valid that long, also when the credentials are renewed.
+// Serve works on one hub until ctx ends. Its configuration remains valid that
+// long, also across rotations.
 type Serve func(ctx context.Context, hub *rest.Config) error
 
-// Manager connects to the hub, and stays connected. Its methods may be called
-// from any goroutine.
+// Manager connects to the hub and stays connected. Its methods may be called from
+// any goroutine.
 type Manager struct {
 	config  Config
-	changed chan struct{}
+	changed retry.Signal
 
 	mu      sync.Mutex
-	inUse   *Credentials
+	inUse   *credentials.Credentials
 	since   time.Time
-	problem *BadCredentials
+	problem *credentials.Error
 	session *session
 }
 
-// New makes a Manager that does nothing until it is run.
+// New returns a Manager, which does nothing until Run.
 func New(config Config) *Manager {
-	return &Manager{config: config, changed: make(chan struct{}, 1)}
+	return &Manager{config: config, changed: retry.NewSignal()}
 }
 
-// checkPeriod is how often the credentials are looked at without an event:
-// time alone makes a certificate valid or invalid.
+// checkPeriod is how often the credentials are checked without an event: time
+// alone makes a certificate valid or expired.
 const checkPeriod = 30 * time.Second
 
-// Run waits for the credentials, calls serve with them, and again for another
-// hub. It returns when ctx ends, or when the source or serve returns an error;
-// all that it started has ended then.
+// Run waits for credentials and calls serve, and calls it again on each Connected.
+// It returns when ctx ends, or when the source or serve returns an error. Every
+// goroutine that it started has then ended.
 func (m *Manager) Run(ctx context.Context, serve Serve) error {
 	ctx, cancel := context.WithCancel(ctx)
 	klog.FromContext(ctx).Info("Waiting for the hub's credentials", "source", m.config.Source.String())
@@ -75,7 +80,7 @@ func (m *Manager) Run(ctx context.Context, serve Serve) error {
 	defer group.Wait()
 	defer cancel()
 	group.Go(func() {
-		if err := m.config.Source.Run(ctx, m.notify); err != nil {
+		if err := m.config.Source.Run(ctx, m.changed.Notify); err != nil {
 			source <- fmt.Errorf("read %s: %w", m.config.Source, err)
 		}
 	})
@@ -106,64 +111,64 @@ func (m *Manager) follow(ctx context.Context, source <-chan error, serve Serve) 
 	}
 }
 
-// step brings the session, which is nil before the first, in line with the
-// credentials that there are.
+// step loads the credentials and returns the session to continue with. s is nil
+// if there is none.
 func (m *Manager) step(ctx context.Context, s *session, serve Serve) *session {
 	logger := klog.FromContext(ctx)
 	loaded, err := m.load()
-	decision := Decide(m.current(), loaded, s.trouble() == nil)
+	decision := credentials.Decide(m.current(), loaded, s.trouble() == nil)
 	switch {
-	case err != nil || decision == Keep:
+	case err != nil && m.config.DropRejected && s != nil:
+		s.end()
+		m.use(nil, nil)
 		m.report(logger, err)
-	case decision == Rotate:
+		return nil
+	case err != nil || decision == credentials.Keep:
+		m.report(logger, err)
+	case decision == credentials.Rotate:
 		if err := s.connection.rotate(loaded.Login); err != nil {
-			m.report(logger, unusable(err))
+			m.report(logger, err)
 			return s
 		}
-		m.use(loaded, Rotated)
+		m.use(loaded, s)
 		logger.Info("Using the renewed credentials for the hub", "notAfter", loaded.Login.NotAfter)
+		m.tell(Rotated)
 	default:
-		connection, err := newConnection(loaded, m.config.Base, m.config.Clock)
+		connection, err := Open(loaded, m.config.Base, m.config.Clock)
 		if err != nil {
-			m.report(logger, unusable(err))
+			m.report(logger, err)
 			return s
 		}
 		s.end()
 		logger.Info("Connecting to the hub", "server", loaded.Endpoint.Server, "notAfter", loaded.Login.NotAfter)
 		s = startSession(ctx, connection, serve)
-		m.mu.Lock()
-		m.session = s
-		m.mu.Unlock()
-		m.use(loaded, Connected)
+		m.use(loaded, s)
+		m.tell(Connected)
 	}
 	return s
 }
 
-// unusable is for what Load has let through.
-func unusable(err error) error { return bad(KubeconfigInvalid, "%s", oneLine(err)) }
-
-// load returns the credentials that there are now. The error is a
-// *BadCredentials.
-func (m *Manager) load() (*Credentials, error) {
+// load returns the credentials in the source. The error is a *credentials.Error.
+func (m *Manager) load() (*credentials.Credentials, error) {
 	data, err := m.config.Source.Read()
 	if err != nil {
 		return nil, err
 	}
-	return Load(data, m.config.Policy, m.config.Clock.Now())
+	return credentials.Load(data, m.config.Policy, m.config.Clock.Now())
 }
 
-func (m *Manager) use(loaded *Credentials, change Change) {
+func (m *Manager) use(loaded *credentials.Credentials, s *session) {
 	m.mu.Lock()
-	m.inUse, m.problem, m.since = loaded, nil, m.config.Clock.Now()
-	m.mu.Unlock()
-	m.tell(change)
+	defer m.mu.Unlock()
+	m.inUse, m.session, m.problem, m.since = loaded, s, nil, m.config.Clock.Now()
 }
 
-// report logs and tells a problem when it changes; nil: there is none.
+// report logs and tells err, nil for none, if it is not the last one.
 func (m *Manager) report(logger klog.Logger, err error) {
-	var problem *BadCredentials
+	var problem *credentials.Error
 	if err != nil && !errors.As(err, &problem) {
-		problem = bad(SourceUnreadable, "%s", oneLine(err))
+		// Load accepted the credentials, but no connection can be made of them.
+		problem = credentials.Errorf(credentials.KubeconfigInvalid, "%s", credentials.OneLine(err))
 	}
 	m.mu.Lock()
 	before, connected := m.problem, m.inUse != nil
@@ -192,16 +197,16 @@ func (m *Manager) tell(change Change) {
 	}
 }
 
-// Status says how things are.
-func (m *Manager) Status() Status {
+// Status returns the state of the credentials.
+func (m *Manager) Status() credentials.Status {
 	m.mu.Lock()
-	status := Status{Source: m.config.Source.String(), Since: m.since, Problem: m.problem}
+	status := credentials.Status{Source: m.config.Source.String(), Since: m.since, Problem: m.problem}
 	if m.inUse != nil {
 		status.Server, status.NotAfter = m.inUse.Endpoint.Server, m.inUse.Login.NotAfter
 	}
 	m.mu.Unlock()
 	if status.Server == "" && status.Problem == nil {
-		// Nothing was told yet, by a source that cannot be read.
+		// A source that cannot be read has not notified yet.
 		if _, err := m.config.Source.Read(); err != nil {
 			errors.As(err, &status.Problem)
 		}
@@ -209,29 +214,73 @@ func (m *Manager) Status() Status {
 	return status
 }
 
-// Trouble says why the hub does not answer, or does not know who asks, on the
-// connection that there is, or nil.
+// Trouble returns why the hub does not answer, or does not accept the credentials
+// in use. It is nil if the hub answers or there is no connection.
 func (m *Manager) Trouble() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.session.trouble()
 }
 
-// Ready says why there are no usable credentials for the hub. Whether the hub
-// answers to them is Trouble's.
+// Ready returns why no usable credentials are in use, or nil. Whether the hub
+// answers is reported by Trouble.
 func (m *Manager) Ready() error {
 	return m.Status().Ready(m.config.Clock.Now())
 }
 
-func (m *Manager) current() *Credentials {
+func (m *Manager) current() *credentials.Credentials {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.inUse
 }
 
-func (m *Manager) notify() {
-	select {
-	case m.changed <- struct{}{}:
-	default:
+// session is a connection with serve at work on it. The methods of a nil session
+// do nothing.
+type session struct {
+	connection *Connection
+	cancel     context.CancelFunc
+	done       chan error
+}
+
+// errServeEnded replaces the nil that serve returned before its context ended.
+var errServeEnded = errors.New("ended without an error")
+
+func startSession(ctx context.Context, connection *Connection, serve Serve) *session {
+	ctx, cancel := context.WithCancel(ctx)
+	s := &session{connection: connection, cancel: cancel, done: make(chan error, 1)}
+	go func() {
+		err := serve(ctx, connection.Config())
+		if err == nil {
+			err = errServeEnded
+		}
+		s.done <- err
+		close(s.done)
+	}()
+	return s
+}
+
+// ended returns the channel of serve's error, nil for a nil session.
+func (s *session) ended() <-chan error {
+	if s == nil {
+		return nil
 	}
+	return s.done
+}
+
+// end stops serve, waits for it, and closes the connection.
+func (s *session) end() {
+	if s == nil {
+		return
+	}
+	s.cancel()
+	for range s.done {
+	}
+	s.connection.Close()
+}
+
+func (s *session) trouble() error {
+	if s == nil {
+		return nil
+	}
+	return s.connection.trouble()
 }

@@ -18,6 +18,7 @@ import (
 	"open-cluster-management.io/helloworld-addon/internal/testing/fakeapi"
 	"open-cluster-management.io/helloworld-addon/internal/testing/fakepki"
 	"open-cluster-management.io/helloworld-addon/internal/testing/runtest"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/hubclient/credentials"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/kubeclient"
 )
 
@@ -34,12 +35,12 @@ type scene struct {
 	mu      sync.Mutex
 	seen    []string
 	changes []Change
-	// connection is that of the last serve.
-	connection *Connection
 }
 
+var identity = credentials.Identity{ClusterName: "cluster1", AddonName: "helloworld"}
+
 // problem is the reason why the credentials cannot be used, or empty.
-func (s *scene) problem() Reason {
+func (s *scene) problem() credentials.Reason {
 	if problem := s.manager.Status().Problem; problem != nil {
 		return problem.Reason
 	}
@@ -59,7 +60,7 @@ func newScene(t *testing.T) *scene {
 }
 
 func (s *scene) newManager(source Source) *Manager {
-	return New(Config{Source: source, Policy: Policy{Identity: identity}, Base: &rest.Config{QPS: 1e4, Burst: 1e4}, Clock: clock.RealClock{},
+	return New(Config{Source: source, Policy: credentials.Policy{Identity: identity}, Base: &rest.Config{QPS: 1e4, Burst: 1e4}, Clock: clock.RealClock{},
 		Changed: func(change Change) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
@@ -107,14 +108,7 @@ func (s *scene) serve(ctx context.Context, config *rest.Config) error {
 // run runs the manager until stop is called or the test ends.
 func (s *scene) run(serve Serve) (stop func()) {
 	s.t.Helper()
-	return runtest.Start(s.t, func(ctx context.Context) error {
-		return s.manager.Run(ctx, func(ctx context.Context, config *rest.Config) error {
-			s.mu.Lock()
-			s.connection = config.Transport.(*Connection)
-			s.mu.Unlock()
-			return serve(ctx, config)
-		})
-	})
+	return runtest.Start(s.t, func(ctx context.Context) error { return s.manager.Run(ctx, serve) })
 }
 
 func (s *scene) put(server string, cert, key []byte) {
@@ -129,7 +123,7 @@ func (s *scene) eventually(what string, condition func() bool) {
 	})
 }
 
-func (s *scene) eventuallyNotReady(reason Reason) {
+func (s *scene) eventuallyNotReady(reason credentials.Reason) {
 	s.t.Helper()
 	s.eventually("not ready: "+string(reason), func() bool {
 		err := s.manager.Ready()
@@ -141,10 +135,10 @@ func TestManagerWaitsAndConnects(t *testing.T) {
 	s := newScene(t)
 	s.managed.Put("secrets", &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "another", Namespace: "copies"}})
 	stop := s.run(s.serve)
-	s.eventuallyNotReady(SecretMissing)
+	s.eventuallyNotReady(credentials.SecretMissing)
 	cert, key := s.ca.Fresh()
 	s.put(s.hub.HTTP().URL, nil, key)
-	s.eventuallyNotReady(CertificateMissing)
+	s.eventuallyNotReady(credentials.CertificateMissing)
 	s.put(s.hub.HTTP().URL, cert, key)
 	s.eventually("connected", func() bool { return s.manager.Ready() == nil && s.connections() == 1 })
 	stop()
@@ -171,9 +165,9 @@ func TestManagerRotates(t *testing.T) {
 	}
 	_, wrongKey := s.ca.Fresh()
 	s.put(s.hub.HTTP().URL, cert, wrongKey)
-	s.eventually("problem", func() bool { return s.problem() == KeyMismatch })
+	s.eventually("problem", func() bool { return s.problem() == credentials.KeyMismatch })
 	s.managed.Remove("secrets", "copies", "creds")
-	s.eventually("secret missed", func() bool { return s.problem() == SecretMissing })
+	s.eventually("secret missed", func() bool { return s.problem() == credentials.SecretMissing })
 	if err := s.manager.Ready(); err != nil || s.connections() != 2 || s.started.Load() != 1 {
 		t.Errorf("the last good credentials are not in use: %v, %d connections, %d serves",
 			err, s.connections(), s.started.Load())

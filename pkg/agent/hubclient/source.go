@@ -13,23 +13,24 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/utils/clock"
 
+	"open-cluster-management.io/helloworld-addon/pkg/agent/hubclient/credentials"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/view"
 )
 
-// Source is where credentials come from.
+// Source provides a kubeconfig and the files that it names.
 type Source interface {
-	// String names it.
+	// String names the source in logs and messages.
 	String() string
-	// Run reads until ctx ends. It calls changed when there is something to
-	// Read for the first time, and whenever that may have become another. An
-	// error means that it cannot begin.
+	// Run reads until ctx ends. It calls changed once the source was read, and
+	// whenever the content may have changed. It returns an error if it cannot
+	// start.
 	Run(ctx context.Context, changed func()) error
-	// Read returns a kubeconfig and the files that it names, as Load takes
-	// them, or a *BadCredentials. It does not change what it returns.
+	// Read returns the present content for credentials.Load, or a
+	// *credentials.Error. The content is not modified later.
 	Read() (map[string][]byte, error)
 }
 
-// SecretSource reads one secret by name.
+// SecretSource watches one Secret by name.
 type SecretSource struct {
 	secrets         view.Reader[*corev1.SecretList]
 	namespace, name string
@@ -38,8 +39,8 @@ type SecretSource struct {
 	started         chan struct{}
 }
 
-// NewSecretSource reads a secret of the namespace that secrets reads. No other
-// one is asked for.
+// NewSecretSource returns a source for a Secret of the namespace that secrets
+// reads. It requests no other Secret.
 func NewSecretSource(secrets view.Reader[*corev1.SecretList], namespace, name string, clock clock.WithTicker) *SecretSource {
 	return &SecretSource{secrets: secrets, namespace: namespace, name: name, clock: clock, started: make(chan struct{})}
 }
@@ -47,7 +48,7 @@ func NewSecretSource(secrets view.Reader[*corev1.SecretList], namespace, name st
 // String implements Source.
 func (s *SecretSource) String() string { return "secret " + s.namespace + "/" + s.name }
 
-// Run implements Source. It can be called once.
+// Run implements Source. It may be called once.
 func (s *SecretSource) Run(ctx context.Context, changed func()) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -65,7 +66,7 @@ func (s *SecretSource) Run(ctx context.Context, changed func()) error {
 		defer close(ended)
 		secret.Run()
 	}()
-	// Of an empty list there is no event.
+	// An empty list causes no event.
 	if secret.WaitForSync(s.clock) {
 		changed()
 	}
@@ -78,16 +79,36 @@ func (s *SecretSource) Read() (map[string][]byte, error) {
 	select {
 	case <-s.started:
 	default:
-		return nil, bad(SourceUnreadable, "it was not read yet")
+		return nil, credentials.Errorf(credentials.SourceUnreadable, "it has not been read yet")
 	}
 	if !s.view.Synced() {
-		return nil, bad(SourceUnreadable, "%s", oneLine(s.view.Err()))
+		return nil, credentials.Errorf(credentials.SourceUnreadable, "%s", credentials.OneLine(s.view.Err()))
 	}
 	secret := s.view.Get(s.namespace, s.name)
 	if secret == nil {
-		return nil, bad(SecretMissing, "OCM's registration agent has not written it yet, or it was deleted")
+		return nil, credentials.Errorf(credentials.SecretMissing, "OCM's registration agent has not written it yet, or it was deleted")
 	}
 	return secret.Data, nil
+}
+
+// Synced reports whether the Secret, or that it does not exist, was ever read.
+func (s *SecretSource) Synced() bool {
+	select {
+	case <-s.started:
+		return s.view.Synced()
+	default:
+		return false
+	}
+}
+
+// Unreadable returns why the last request for the Secret failed, or nil.
+func (s *SecretSource) Unreadable() error {
+	select {
+	case <-s.started:
+		return s.view.Unreadable()
+	default:
+		return nil
+	}
 }
 
 func withoutManagedFields(secret *corev1.Secret) *corev1.Secret {
@@ -95,7 +116,7 @@ func withoutManagedFields(secret *corev1.Secret) *corev1.Secret {
 	return secret
 }
 
-// FilePeriod is how often the files are looked at.
+// FilePeriod is how often a FileSource reads the files.
 const FilePeriod = time.Second
 
 // FileSource reads a kubeconfig file and the files that it names.
@@ -104,7 +125,7 @@ type FileSource struct {
 	clock clock.WithTicker
 }
 
-// NewFileSource reads the kubeconfig at this path.
+// NewFileSource returns a source for the kubeconfig at path.
 func NewFileSource(path string, clock clock.WithTicker) *FileSource {
 	return &FileSource{path: path, clock: clock}
 }
@@ -112,8 +133,8 @@ func NewFileSource(path string, clock clock.WithTicker) *FileSource {
 // String implements Source.
 func (s *FileSource) String() string { return "kubeconfig file " + s.path }
 
-// Run implements Source. Whether a file has changed is found out by reading it:
-// that works with every way to replace one, and with every file system.
+// Run implements Source. It reads the files to detect a change, which works for
+// every way to replace a file and for every file system.
 func (s *FileSource) Run(ctx context.Context, changed func()) error {
 	ticker := s.clock.NewTicker(FilePeriod)
 	defer ticker.Stop()
@@ -132,12 +153,12 @@ func (s *FileSource) Read() (map[string][]byte, error) {
 	raw, err := os.ReadFile(s.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, bad(KubeconfigMissing, "there is no such file")
+		return nil, credentials.Errorf(credentials.KubeconfigMissing, "the file does not exist")
 	case err != nil:
-		return nil, bad(SourceUnreadable, "%s", oneLine(err))
+		return nil, credentials.Errorf(credentials.SourceUnreadable, "%s", credentials.OneLine(err))
 	}
-	data := map[string][]byte{KubeconfigKey: raw}
-	for _, name := range FilesOf(raw) {
+	data := map[string][]byte{credentials.KubeconfigKey: raw}
+	for _, name := range credentials.FilesOf(raw) {
 		file := name
 		if !filepath.IsAbs(file) {
 			file = filepath.Join(filepath.Dir(s.path), file)
@@ -147,7 +168,7 @@ func (s *FileSource) Read() (map[string][]byte, error) {
 		case errors.Is(err, fs.ErrNotExist):
 			continue
 		case err != nil:
-			return nil, bad(SourceUnreadable, "%s", oneLine(err))
+			return nil, credentials.Errorf(credentials.SourceUnreadable, "%s", credentials.OneLine(err))
 		}
 		data[path.Clean(name)] = content
 	}

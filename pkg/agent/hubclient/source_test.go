@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"k8s.io/utils/clock"
+
+	"open-cluster-management.io/helloworld-addon/pkg/agent/hubclient/credentials"
 )
 
 // directory is where files are, as a person or kubelet puts them.
@@ -27,18 +29,18 @@ func TestFilesAreReadAgain(t *testing.T) {
 	s, dir := newScene(t), directory{t, t.TempDir()}
 	s.manager = s.newManager(NewFileSource(filepath.Join(dir.path, "kubeconfig"), clock.RealClock{}))
 	s.run(s.serve)
-	s.eventuallyNotReady(KubeconfigMissing)
+	s.eventuallyNotReady(credentials.KubeconfigMissing)
 	dir.write("kubeconfig", []byte(s.ca.Kubeconfig(s.hub.HTTP().URL)))
-	s.eventuallyNotReady(KeyMissing)
+	s.eventuallyNotReady(credentials.KeyMissing)
 	cert, key := s.ca.Fresh()
 	dir.write("tls.key", key)
-	s.eventuallyNotReady(CertificateMissing)
+	s.eventuallyNotReady(credentials.CertificateMissing)
 	dir.write("tls.crt", cert)
 	s.eventually("connected", func() bool { return s.manager.Ready() == nil && s.connections() == 1 })
 
 	cert, key = s.ca.Fresh()
 	dir.write("tls.key", key)
-	s.eventually("half-way", func() bool { return s.problem() == KeyMismatch })
+	s.eventually("half-way", func() bool { return s.problem() == credentials.KeyMismatch })
 	if err := s.manager.Ready(); err != nil {
 		t.Errorf("the last good credentials are not in use: %v", err)
 	}
@@ -48,7 +50,7 @@ func TestFilesAreReadAgain(t *testing.T) {
 		t.Errorf("%d connections, want the first one", s.started.Load())
 	}
 	dir.write("kubeconfig", []byte("{"))
-	s.eventually("spoiled", func() bool { return s.problem() == KubeconfigInvalid })
+	s.eventually("spoiled", func() bool { return s.problem() == credentials.KubeconfigInvalid })
 	dir.write("kubeconfig", []byte(s.ca.Kubeconfig(s.hub.HTTP().URL)))
 	s.eventually("mended", func() bool {
 		s.mu.Lock()
@@ -60,8 +62,8 @@ func TestFilesAreReadAgain(t *testing.T) {
 func TestFileThatCannotBeRead(t *testing.T) {
 	directory := t.TempDir()
 	_, err := NewFileSource(directory, clock.RealClock{}).Read()
-	bad, ok := err.(*BadCredentials) //nolint:errorlint // It is documented to be one.
-	if !ok || bad.Reason != SourceUnreadable {
+	bad, ok := err.(*credentials.Error) //nolint:errorlint // It is documented to be one.
+	if !ok || bad.Reason != credentials.SourceUnreadable {
 		t.Errorf("a directory: %v", err)
 	}
 }

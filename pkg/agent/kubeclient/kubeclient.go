@@ -1,17 +1,19 @@
-// Package kubeclient makes clients for the kinds of object that the programs on
-// a managed cluster handle: ConfigMaps, Secrets, ServiceAccounts, Pods, Events
-// and Leases, questions about rights, and ManagedClusterAddOns on the hub.
+// Package kubeclient has the clients of the programs on a managed cluster: for
+// ConfigMaps, Secrets, ServiceAccounts, Pods, Events, Leases and
+// SelfSubjectAccessReviews, and for ManagedClusterAddOns on the hub.
 //
 // It exists because the generated clientset registers every API group of
-// Kubernetes, which costs the agent megabytes of program and memory. The
-// clients here are client-go's own generic ones (gentype) on a scheme of the few
-// types that are used, and speak protobuf where the API server does. The package
-// holds no credentials and makes no request of its own.
+// Kubernetes, which costs the agent megabytes of program and memory. The clients
+// here are client-go's generic ones
+// (https://github.com/kubernetes/client-go/tree/v0.35.4/gentype) with a scheme of
+// the few types that are used. They speak protobuf where the API server does. The
+// package sends no request of its own.
 package kubeclient
 
 import (
 	"fmt"
 	"net/http"
+	"strings"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -22,33 +24,34 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/gentype"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 	addonv1alpha1 "open-cluster-management.io/api/addon/v1alpha1"
 )
 
-// The clients of one namespace, with the usual verbs (Create, Update, Delete,
-// Get, List, Watch, Patch).
+// The clients of one namespace, each with the verbs Create, Update, Delete, Get and
+// Patch, and those with a list type with List and Watch.
 type (
-	// ConfigMaps are the ConfigMaps of a namespace.
+	// ConfigMaps is the client for the ConfigMaps of a namespace.
 	ConfigMaps = gentype.ClientWithList[*corev1.ConfigMap, *corev1.ConfigMapList]
-	// Secrets are the Secrets of a namespace.
+	// Secrets is the client for the Secrets of a namespace.
 	Secrets = gentype.ClientWithList[*corev1.Secret, *corev1.SecretList]
-	// Pods are the pods of a namespace.
+	// Pods is the client for the Pods of a namespace.
 	Pods = gentype.ClientWithList[*corev1.Pod, *corev1.PodList]
-	// ServiceAccounts are the ServiceAccounts of a namespace.
+	// ServiceAccounts is the client for the ServiceAccounts of a namespace.
 	ServiceAccounts = gentype.Client[*corev1.ServiceAccount]
-	// Events are the events of a namespace.
+	// Events is the client for the Events of a namespace.
 	Events = gentype.Client[*corev1.Event]
-	// AddOns are the ManagedClusterAddOns of a namespace on the hub.
+	// AddOns is the client for the ManagedClusterAddOns of a namespace on the hub.
 	AddOns = gentype.ClientWithList[*addonv1alpha1.ManagedClusterAddOn, *addonv1alpha1.ManagedClusterAddOnList]
-	// SelfSubjectAccessReviews ask what the client may do.
+	// SelfSubjectAccessReviews is the client that asks for the rights of its user.
 	SelfSubjectAccessReviews = gentype.Client[*authorizationv1.SelfSubjectAccessReview]
-	// Leases are the leases of a namespace.
+	// Leases is the client for the Leases of a namespace.
 	Leases = gentype.ClientWithList[*coordinationv1.Lease, *coordinationv1.LeaseList]
 )
 
-// Client reaches one API server. Its parts share the connections, but not the
-// rate limit: the few requests for leases, events and the add-on never queue
-// behind those for ConfigMaps.
+// Client has the clients for one API server. They share the connections. The rate
+// limit applies per API group, and to events separately, so that the few requests
+// for leases, events and the add-on never queue behind those for ConfigMaps.
 type Client struct {
 	core          rest.Interface
 	coordination  rest.Interface
@@ -58,8 +61,21 @@ type Client struct {
 	parameters    runtime.ParameterCodec
 }
 
-// New makes a client of config, whose QPS and Burst apply to ConfigMaps and
-// Secrets together. It makes no request.
+// FromFile reads a kubeconfig file with credentials of any kind, to run a program
+// by hand. client-go reads the certificate files that it names again when they
+// change, but not the kubeconfig itself.
+func FromFile(path string) (*rest.Config, error) {
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
+		&clientcmd.ClientConfigLoadingRules{ExplicitPath: path}, &clientcmd.ConfigOverrides{}).ClientConfig()
+	if err != nil {
+		// clientcmd's message may have several lines.
+		return nil, fmt.Errorf("read kubeconfig %s: %s", path, strings.Join(strings.Fields(err.Error()), " "))
+	}
+	return config, nil
+}
+
+// New returns a Client for config, whose QPS and Burst apply to ConfigMaps and
+// Secrets together. It sends no request.
 func New(config *rest.Config) (*Client, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, coordinationv1.AddToScheme, authorizationv1.AddToScheme, addAddOns} {
@@ -83,7 +99,7 @@ func New(config *rest.Config) (*Client, error) {
 		{&c.events, "/api", corev1.SchemeGroupVersion, runtime.ContentTypeProtobuf},
 		{&c.coordination, "/apis", coordinationv1.SchemeGroupVersion, runtime.ContentTypeProtobuf},
 		{&c.authorization, "/apis", authorizationv1.SchemeGroupVersion, runtime.ContentTypeProtobuf},
-		// What comes from a CustomResourceDefinition has no protobuf.
+		// The API server has no protobuf for custom resources.
 		{&c.addon, "/apis", addonVersion, runtime.ContentTypeJSON},
 	} {
 		if *group.client, err = restClient(config, httpClient, codecs, group.path, group.version, group.contentType); err != nil {
@@ -93,11 +109,11 @@ func New(config *rest.Config) (*Client, error) {
 	return c, nil
 }
 
-// addonVersion is the version of the add-on API that OCM stores: it can be read
-// and written while OCM's conversion webhook is away.
+// addonVersion is the version of the add-on API that OCM stores. Requests for it
+// also succeed while OCM's conversion webhook does not answer.
 var addonVersion = schema.GroupVersion{Group: addonv1alpha1.GroupName, Version: addonv1alpha1.GroupVersion.Version}
 
-// addAddOns registers this one type of the group.
+// addAddOns registers the one type of the group that is used.
 func addAddOns(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(addonVersion, &addonv1alpha1.ManagedClusterAddOn{}, &addonv1alpha1.ManagedClusterAddOnList{})
 	metav1.AddToGroupVersion(scheme, addonVersion)
@@ -155,7 +171,7 @@ func (c *Client) ServiceAccounts(namespace string) *ServiceAccounts {
 		func() *corev1.ServiceAccount { return &corev1.ServiceAccount{} })
 }
 
-// SelfSubjectAccessReviews returns the client for questions about rights.
+// SelfSubjectAccessReviews returns the client for reviews of the own rights.
 func (c *Client) SelfSubjectAccessReviews() *SelfSubjectAccessReviews {
 	return gentype.NewClient("selfsubjectaccessreviews", c.authorization, c.parameters, "",
 		func() *authorizationv1.SelfSubjectAccessReview { return &authorizationv1.SelfSubjectAccessReview{} })

@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"open-cluster-management.io/helloworld-addon/pkg/agent/hubclient"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/hubclient/credentials"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/mirror"
 )
 
@@ -43,7 +44,7 @@ type Sources struct {
 	// Summary is that of the mirror, nil while there is none.
 	Summary func() *mirror.Summary
 	// Hub is how things are with the hub's credentials.
-	Hub func() hubclient.Status
+	Hub func() credentials.Status
 }
 
 // New registers all metrics.
@@ -59,7 +60,7 @@ func New(clock clock.PassiveClock, sources Sources) *Metrics {
 		lastSuccess: prometheus.NewGauge(prometheus.GaugeOpts{Name: prefix + "last_success_timestamp_seconds",
 			Help: "When the agent last wrote a copy successfully, in seconds since 1970; 0 before the first time."}),
 		rotations: prometheus.NewCounterVec(prometheus.CounterOpts{Name: prefix + "hub_credentials_rotations_total",
-			Help: "New credentials for the hub, by result (connected: used on a new connection, rotated: used on the running one, refused: not usable)."},
+			Help: "New credentials for the hub, by result (connected: used for the first time or for another hub, rotated: used after a renewal for the same hub, refused: not usable)."},
 			[]string{"result"}),
 		queue: newQueueMetrics(),
 	}

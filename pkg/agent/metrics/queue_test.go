@@ -6,7 +6,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 
-	"open-cluster-management.io/helloworld-addon/pkg/agent/hubclient"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/hubclient/credentials"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/mirror"
 )
 
@@ -14,7 +14,7 @@ import (
 // leaves names in its queue, which are not those that the next one has to look at.
 func TestDepthIsOfTheQueueInUse(t *testing.T) {
 	m := New(clock.RealClock{}, Sources{Summary: func() *mirror.Summary { return nil },
-		Hub: func() hubclient.Status { return hubclient.Status{} }})
+		Hub: func() credentials.Status { return credentials.Status{} }})
 	queue := func(names ...string) {
 		q := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[string]{Name: "mirror", MetricsProvider: m.Queue()})
 		for _, name := range names {

@@ -1,4 +1,4 @@
-package hubclient
+package credentials
 
 import (
 	"errors"
@@ -13,13 +13,13 @@ import (
 
 func TestStateOf(t *testing.T) {
 	inUse := Status{Source: "secret n/s", Server: "https://hub", NotAfter: now.Add(time.Hour)}
-	with := func(s Status, problem *BadCredentials) Status {
+	with := func(s Status, problem *Error) Status {
 		s.Problem = problem
 		return s
 	}
 	over := inUse
 	over.NotAfter = now
-	mismatch := bad(KeyMismatch, "they do not belong together")
+	mismatch := Errorf(KeyMismatch, "they do not belong together")
 	refused := errors.New("dial tcp: connection refused")
 	tests := []struct {
 		name     string
@@ -34,7 +34,7 @@ func TestStateOf(t *testing.T) {
 			want: State{HubConnected, "connected to https://hub until 2026-05-01T13:00:00Z", false}},
 		{name: "connected with a token without an end", status: Status{Server: "https://hub"}, answered: true,
 			want: State{HubConnected, "connected to https://hub", false}},
-		{name: "waiting", status: with(Status{Source: "secret n/s"}, bad(SecretMissing, "not written yet")),
+		{name: "waiting", status: with(Status{Source: "secret n/s"}, Errorf(SecretMissing, "not written yet")),
 			want: State{SecretMissing, "secret n/s: SecretMissing: not written yet", true}},
 		{name: "the last good ones stay in use", status: with(inUse, mismatch), answered: true,
 			want: State{KeyMismatch, "secret n/s cannot be used, the last good credentials stay in use until " +

@@ -1,4 +1,4 @@
-package hubclient
+package credentials
 
 import (
 	"encoding/base64"
@@ -189,7 +189,7 @@ func TestLoad(t *testing.T) {
 			m := newMaterial(t, ca)
 			test.spoil(m)
 			credentials, err := Load(m.data, Policy{Identity: identity, ByHand: test.byHand}, now)
-			var bad *BadCredentials
+			var bad *Error
 			switch {
 			case test.want == "" && (err != nil || credentials.Endpoint.Server == ""):
 				t.Errorf("got %v, %v", credentials, err)

@@ -1,4 +1,4 @@
-package hubclient
+package credentials
 
 import (
 	"os"
@@ -9,12 +9,12 @@ import (
 
 // TestEveryReasonIsDocumented: who meets one finds out what to do.
 func TestEveryReasonIsDocumented(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/hub-credentials.md")
+	page, err := os.ReadFile("../../../../docs/hub-credentials.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	found := 0
-	for _, file := range []string{"reason.go", "state.go"} {
+	for _, file := range []string{"reason.go"} {
 		source, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

@@ -1,4 +1,4 @@
-package hubclient
+package credentials
 
 import (
 	"bytes"
@@ -15,11 +15,11 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// loadLogin reads what the kubeconfig's user logs in with: a certificate and its
+// loadLogin returns the login of the kubeconfig's user: a certificate with its
 // key, a token, or both.
 func loadLogin(files files, user *clientcmdapi.AuthInfo, policy Policy, now time.Time) (*Login, error) {
 	if way := unsupported(user); way != "" {
-		return nil, bad(CredentialsUnsupported,
+		return nil, Errorf(CredentialsUnsupported,
 			"the kubeconfig's user logs in by %s: give it a client-certificate and a client-key, or a token", way)
 	}
 	login := &Login{}
@@ -44,11 +44,12 @@ func loadLogin(files files, user *clientcmdapi.AuthInfo, policy Policy, now time
 		login.Token, login.NotAfter = token, earlier(login.NotAfter, expiry)
 	}
 	if !withCertificate && !withToken && !policy.ByHand {
-		return nil, bad(CredentialsMissing, "the kubeconfig's user has neither a client-certificate and a client-key nor a token")
+		return nil, Errorf(CredentialsMissing, "the kubeconfig's user has neither a client-certificate and a client-key nor a token")
 	}
 	return login, nil
 }
 
+// unsupported names the user's login method if it is not supported.
 func unsupported(user *clientcmdapi.AuthInfo) string {
 	switch {
 	case user.Exec != nil:
@@ -64,6 +65,7 @@ func unsupported(user *clientcmdapi.AuthInfo) string {
 	}
 }
 
+// earlier returns the earlier of two times. Zero means that a time is not known.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
@@ -71,53 +73,55 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// loadCertificate makes sure that certificate and key belong together.
+// loadCertificate returns the client certificate with its key, after checking that
+// both parse and that they belong together.
 func loadCertificate(files files, user *clientcmdapi.AuthInfo) (*tls.Certificate, error) {
-	const notThere = "the kubeconfig's %s is the file %q, which is not there or empty"
+	const missing = "the kubeconfig's %s is the file %q, which does not exist or is empty"
 	keyPEM, ok := files.read(user.ClientKeyData, user.ClientKey)
 	switch {
 	case !ok || len(keyPEM) == 0 && user.ClientKey != "":
-		return nil, bad(KeyMissing, notThere, "client-key", user.ClientKey)
+		return nil, Errorf(KeyMissing, missing, "client-key", user.ClientKey)
 	case len(keyPEM) == 0:
-		return nil, bad(KeyMissing, "the kubeconfig's user has a client-certificate and no client-key")
+		return nil, Errorf(KeyMissing, "the kubeconfig's user has a client-certificate and no client-key")
 	}
 	certPEM, ok := files.read(user.ClientCertificateData, user.ClientCertificate)
 	switch {
 	case !ok || len(certPEM) == 0 && user.ClientCertificate != "":
-		return nil, bad(CertificateMissing, notThere, "client-certificate", user.ClientCertificate)
+		return nil, Errorf(CertificateMissing, missing, "client-certificate", user.ClientCertificate)
 	case len(certPEM) == 0:
-		return nil, bad(CertificateMissing, "the kubeconfig's user has a client-key and no client-certificate")
+		return nil, Errorf(CertificateMissing, "the kubeconfig's user has a client-key and no client-certificate")
 	}
 	leaf, err := parseLeaf(certPEM)
 	if err != nil {
-		return nil, bad(CertificateInvalid, "the client certificate does not parse: %s", oneLine(err))
+		return nil, Errorf(CertificateInvalid, "the client certificate does not parse: %s", OneLine(err))
 	}
 	key, err := parseKey(keyPEM)
 	if err != nil {
-		return nil, bad(KeyInvalid, "the client key does not parse: %s", oneLine(err))
+		return nil, Errorf(KeyInvalid, "the client key does not parse: %s", OneLine(err))
 	}
+	// tls.X509KeyPair checks this too, but without an error type of its own.
 	if public, ok := key.Public().(interface{ Equal(crypto.PublicKey) bool }); !ok || !public.Equal(leaf.PublicKey) {
-		return nil, bad(KeyMismatch, "the client certificate and the client key do not belong together")
+		return nil, Errorf(KeyMismatch, "the client certificate and the client key do not belong together")
 	}
 	certificate, err := tls.X509KeyPair(certPEM, keyPEM)
 	if err != nil {
-		return nil, bad(CertificateInvalid, "%s", oneLine(err))
+		return nil, Errorf(CertificateInvalid, "%s", OneLine(err))
 	}
 	certificate.Leaf = leaf
 	return &certificate, nil
 }
 
-// parseLeaf returns the first certificate.
+// parseLeaf returns the first certificate in raw.
 func parseLeaf(raw []byte) (*x509.Certificate, error) {
 	for block, rest := pem.Decode(raw); block != nil; block, rest = pem.Decode(rest) {
 		if block.Type == "CERTIFICATE" {
 			return x509.ParseCertificate(block.Bytes)
 		}
 	}
-	return nil, errors.New("it holds no PEM certificate")
+	return nil, errors.New("it contains no PEM certificate")
 }
 
-// parseKey returns the first private key, as crypto/tls finds it.
+// parseKey returns the first private key in raw, by the rules of tls.X509KeyPair.
 func parseKey(raw []byte) (crypto.Signer, error) {
 	for block, rest := pem.Decode(raw); block != nil; block, rest = pem.Decode(rest) {
 		if block.Type != "PRIVATE KEY" && !strings.HasSuffix(block.Type, " PRIVATE KEY") {
@@ -131,63 +135,70 @@ func parseKey(raw []byte) (crypto.Signer, error) {
 		}
 		key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 		if err != nil {
-			return nil, errors.New("it is no RSA, ECDSA or Ed25519 key, or it is encrypted")
+			return nil, errors.New("it is not an RSA, ECDSA or Ed25519 key, or it is encrypted")
 		}
 		if signer, ok := key.(crypto.Signer); ok {
 			return signer, nil
 		}
 		return nil, errors.New("it cannot sign")
 	}
-	return nil, errors.New("it holds no PEM private key")
+	return nil, errors.New("it contains no PEM private key")
+}
+
+// acceptsUser reports whether the policy accepts a certificate with this common
+// name. By hand, the certificate of another OCM agent is still a mistake.
+func (p Policy) acceptsUser(commonName string) bool {
+	return p.AnyUser || p.Identity.matchesUser(commonName) || p.ByHand && !strings.HasPrefix(commonName, ocmPrefix)
 }
 
 func checkCertificate(leaf *x509.Certificate, policy Policy, now time.Time) error {
 	user := leaf.Subject.CommonName
 	switch {
-	case !policy.Identity.matchesUser(user) && (!policy.ByHand || strings.HasPrefix(user, ocmPrefix)):
-		return bad(CertificateForOther, "the certificate is for %q, not for an agent of add-on %s on cluster %s",
+	case !policy.acceptsUser(user):
+		return Errorf(CertificateForOther, "the certificate is for %q, not for an agent of add-on %s on cluster %s",
 			user, policy.Identity.AddonName, policy.Identity.ClusterName)
 	case !now.Before(leaf.NotAfter):
-		return bad(CertificateExpired, "the certificate expired at %s", stamp(leaf.NotAfter))
+		return Errorf(CertificateExpired, "the certificate expired at %s", stamp(leaf.NotAfter))
 	case now.Before(leaf.NotBefore):
-		return bad(CertificateTooEarly, "the certificate is valid from %s on; is the clock right?", stamp(leaf.NotBefore))
+		return Errorf(CertificateTooEarly, "the certificate is not valid before %s: check the clock", stamp(leaf.NotBefore))
 	default:
 		return nil
 	}
 }
 
-// claims are those of a token that the agent looks at.
+// claims are the claims of a JSON Web Token that are checked. See
+// https://www.rfc-editor.org/rfc/rfc7519#section-4.1
 type claims struct {
 	Subject   string `json:"sub"`
 	Expiry    int64  `json:"exp"`
 	NotBefore int64  `json:"nbf"`
 }
 
-// loadToken returns the token and when it expires. A token that is no JSON Web
-// Token is taken as it is: only the hub can tell what it is good for.
+// loadToken returns the token and when it expires, or zero if that is not known. A
+// token that is not a JSON Web Token is not checked: only the hub can verify it.
 func loadToken(files files, user *clientcmdapi.AuthInfo, policy Policy, now time.Time) (string, time.Time, error) {
-	// As in client-go, the file goes before the field.
+	// The file takes precedence over the field, as in client-go.
 	raw := []byte(user.Token)
 	if user.TokenFile != "" {
 		raw, _ = files.read(nil, user.TokenFile)
 	}
 	token := string(bytes.TrimSpace(raw))
 	if token == "" {
-		return "", time.Time{}, bad(TokenMissing, "the kubeconfig's tokenFile is the file %q, which is not there or empty", user.TokenFile)
+		return "", time.Time{}, Errorf(TokenMissing, "the kubeconfig's tokenFile is the file %q, which does not exist or is empty", user.TokenFile)
 	}
 	c, ok := parseClaims(token)
-	if !ok {
+	if !ok || policy.AnyUser {
 		return token, time.Time{}, nil
 	}
 	expiry, notBefore := time.Unix(c.Expiry, 0), time.Unix(c.NotBefore, 0)
 	switch {
 	case !policy.ByHand && c.Subject != policy.Identity.serviceAccount():
-		return "", time.Time{}, bad(TokenForOther, "the token is for %q, not for the agent of add-on %s on cluster %s",
+		return "", time.Time{}, Errorf(TokenForOther, "the token is for %q, not for the agent of add-on %s on cluster %s",
 			c.Subject, policy.Identity.AddonName, policy.Identity.ClusterName)
 	case c.Expiry != 0 && !now.Before(expiry):
-		return "", time.Time{}, bad(TokenExpired, "the token expired at %s", stamp(expiry))
+		return "", time.Time{}, Errorf(TokenExpired, "the token expired at %s", stamp(expiry))
 	case now.Before(notBefore):
-		return "", time.Time{}, bad(TokenTooEarly, "the token is valid from %s on; is the clock right?", stamp(notBefore))
+		return "", time.Time{}, Errorf(TokenTooEarly, "the token is not valid before %s: check the clock", stamp(notBefore))
 	case c.Expiry == 0:
 		return token, time.Time{}, nil
 	default:
@@ -204,5 +215,3 @@ func parseClaims(token string) (claims, bool) {
 	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
 	return c, err == nil && json.Unmarshal(payload, &c) == nil
 }
-
-func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
