@@ -84,7 +84,7 @@ func names(list string) []string {
 // AddFlags adds a flag for each option that the environment alone does not hold.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	hub := o.identity.Hub
-	flags.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig, "a kubeconfig file for the "+hub+"; empty: the cluster in which the program runs")
+	flags.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig, "a kubeconfig file for the "+hub+"; empty: $KUBECONFIG, ~/.kube/config, or the cluster in which the program runs")
 	flags.Float32Var(&o.KubeAPIQPS, "kube-api-qps", o.KubeAPIQPS, "the most requests per second to the "+hub)
 	flags.IntVar(&o.KubeAPIBurst, "kube-api-burst", o.KubeAPIBurst, "the most requests at once to the "+hub)
 	flags.BoolVar(&o.LeaderElect, "leader-elect", o.LeaderElect, o.identity.Work+" only while holding the lock "+o.identity.Lock+" in $"+EnvPodNamespace)

@@ -85,17 +85,22 @@ func Run[S Store](ctx context.Context, program Program[S], about ...any) error {
 	return nil
 }
 
-// hubConfig is that of a kubeconfig file, or of the cluster in which the program
-// runs.
+// hubConfig returns the configuration of the hub's client by kubectl's loading rules: the file of --kubeconfig, else the
+// files of $KUBECONFIG, else ~/.kube/config. Without any of them it returns that of the cluster in which the program runs.
+// See https://kubernetes.io/docs/concepts/configuration/organize-cluster-access-kubeconfig/.
 func hubConfig(opts *Options) (*rest.Config, error) {
-	var config *rest.Config
-	var err error
-	if opts.Kubeconfig == "" {
-		if config, err = rest.InClusterConfig(); err != nil {
-			return nil, fmt.Errorf("there is no --kubeconfig, and this is no pod of the %s: name a kubeconfig file: %w", opts.identity.Hub, err)
-		}
-	} else if config, err = clientcmd.BuildConfigFromFlags("", opts.Kubeconfig); err != nil {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = opts.Kubeconfig
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{}).ClientConfig()
+	switch {
+	case err == nil:
+	case opts.Kubeconfig != "":
 		return nil, fmt.Errorf("read --kubeconfig=%s: %w", opts.Kubeconfig, err)
+	case clientcmd.IsEmptyConfig(err):
+		return nil, fmt.Errorf("no configuration of the %s: name a kubeconfig file with --kubeconfig or $%s, or run as a pod of the hub",
+			opts.identity.Hub, clientcmd.RecommendedConfigPathEnvVar)
+	default:
+		return nil, fmt.Errorf("read $%s or ~/.kube/config: %w", clientcmd.RecommendedConfigPathEnvVar, err)
 	}
 	config.QPS, config.Burst = opts.KubeAPIQPS, opts.KubeAPIBurst
 	config.UserAgent = opts.identity.Name

@@ -17,6 +17,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
@@ -115,11 +117,69 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// noDefaults hides the machine's own kubeconfig files, and the pod that the tests may run in.
+func noDefaults(t *testing.T) {
+	t.Helper()
+	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+	t.Setenv("KUBECONFIG", "")
+	// The library reads $HOME once, when it is loaded.
+	home := clientcmd.RecommendedHomeFile
+	clientcmd.RecommendedHomeFile = filepath.Join(t.TempDir(), "config")
+	t.Cleanup(func() { clientcmd.RecommendedHomeFile = home })
+}
+
+// TestHubConfig: the loading rules are kubectl's.
+func TestHubConfig(t *testing.T) {
+	write := func(t *testing.T, file, server string) string {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		config := api.NewConfig()
+		config.Clusters["c"] = &api.Cluster{Server: server}
+		config.Contexts["c"] = &api.Context{Cluster: "c"}
+		config.CurrentContext = "c"
+		if err := clientcmd.WriteToFile(*config, file); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	for name, test := range map[string]struct{ flag, environment, home bool }{
+		"the flag comes before the environment and the home directory": {flag: true, environment: true, home: true},
+		"the environment comes before the home directory":              {environment: true, home: true},
+		"the home directory's file is the last":                        {home: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			noDefaults(t)
+			opts, want := newTestOptions(), ""
+			if test.home {
+				want = "https://home"
+				write(t, clientcmd.RecommendedHomeFile, want)
+			}
+			if test.environment {
+				want = "https://environment"
+				t.Setenv("KUBECONFIG", write(t, filepath.Join(t.TempDir(), "config"), want))
+			}
+			if test.flag {
+				want = "https://flag"
+				opts.Kubeconfig = write(t, filepath.Join(t.TempDir(), "config"), want)
+			}
+			config, err := hubConfig(opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if config.Host != want {
+				t.Errorf("the hub is %s, want %s", config.Host, want)
+			}
+		})
+	}
+}
+
 // TestRunCannotBegin: each reason names what was given.
 func TestRunCannotBegin(t *testing.T) {
-	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+	noDefaults(t)
 	for _, test := range []struct{ name, kubeconfig, want string }{
-		{"not in a pod", "", "there is no --kubeconfig, and this is no pod of the test hub: name a kubeconfig file: "},
+		{"not in a pod", "", "no configuration of the test hub: name a kubeconfig file with --kubeconfig or $KUBECONFIG"},
 		{"no such kubeconfig", "/no/such/file", "read --kubeconfig=/no/such/file: "},
 		{"a database that cannot be opened", kubeconfig(t), "open the database of $DATABASE_URL: refused"},
 	} {

@@ -17,6 +17,7 @@ func TestWrongUse(t *testing.T) {
 	t.Setenv(program.EnvPodNamespace, "ns")
 	t.Setenv(envLeafHubName, "leaf")
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+	t.Setenv("KUBECONFIG", "")
 	refused := errors.New("refused")
 	for _, test := range []struct {
 		name string
@@ -24,7 +25,7 @@ func TestWrongUse(t *testing.T) {
 		want string
 	}{
 		{"an invalid value", []string{"--heartbeat-interval=0"}, "--heartbeat-interval=0s must be 1s or more"},
-		{"not in a pod", nil, "there is no --kubeconfig, and this is no pod of the leaf hub: name a kubeconfig file: "},
+		{"not in a pod", nil, "no configuration of the leaf hub: name a kubeconfig file with --kubeconfig or $KUBECONFIG"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if err := logsapi.ResetForTest(nil); err != nil {

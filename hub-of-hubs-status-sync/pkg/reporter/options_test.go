@@ -59,7 +59,7 @@ func TestFlags(t *testing.T) {
 		"--heartbeat-interval=10s how often to say that the leaf hub is there",
 		"--kube-api-burst=200 the most requests at once to the leaf hub",
 		"--kube-api-qps=100 the most requests per second to the leaf hub",
-		"--kubeconfig= a kubeconfig file for the leaf hub; empty: the cluster in which the program runs",
+		"--kubeconfig= a kubeconfig file for the leaf hub; empty: $KUBECONFIG, ~/.kube/config, or the cluster in which the program runs",
 		"--leader-elect=true report only while holding the lock hub-of-hubs-status-report-lock in $POD_NAMESPACE",
 		"--leaf-hub-name= what the global hub calls this leaf hub (default: $LEAF_HUB_NAME)",
 		"--metrics-bind-address=:8385 where metrics are served; 0: nowhere",

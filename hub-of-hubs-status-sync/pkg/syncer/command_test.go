@@ -16,6 +16,7 @@ func TestWrongUse(t *testing.T) {
 	t.Setenv(program.EnvDatabaseURL, "postgres://u:p@h/d")
 	t.Setenv(program.EnvPodNamespace, "ns")
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+	t.Setenv("KUBECONFIG", "")
 	refused := errors.New("refused")
 	for _, test := range []struct {
 		name string
@@ -23,7 +24,7 @@ func TestWrongUse(t *testing.T) {
 		want string
 	}{
 		{"an invalid value", []string{"--workers=0"}, "--workers=0 must be from 1 to 100"},
-		{"not in a pod", nil, "there is no --kubeconfig, and this is no pod of the global hub: name a kubeconfig file: "},
+		{"not in a pod", nil, "no configuration of the global hub: name a kubeconfig file with --kubeconfig or $KUBECONFIG"},
 		{"an argument of migrate", []string{"migrate", "now"}, `unknown command "now" for "hub-of-hubs-status-sync migrate"`},
 		{"migrations that fail", []string{"migrate"}, "refused"},
 	} {

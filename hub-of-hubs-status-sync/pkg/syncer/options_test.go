@@ -61,7 +61,7 @@ func TestFlags(t *testing.T) {
 		"--health-probe-bind-address=:8081 where /healthz and /readyz are served; 0: nowhere",
 		"--kube-api-burst=1000 the most requests at once to the global hub",
 		"--kube-api-qps=500 the most requests per second to the global hub",
-		"--kubeconfig= a kubeconfig file for the global hub; empty: the cluster in which the program runs",
+		"--kubeconfig= a kubeconfig file for the global hub; empty: $KUBECONFIG, ~/.kube/config, or the cluster in which the program runs",
 		"--leader-elect=true write only while holding the lock hub-of-hubs-status-sync-lock in $POD_NAMESPACE",
 		"--metrics-bind-address=:8384 where metrics are served; 0: nowhere",
 		"--metrics-secure=true serve metrics by HTTPS, to those whom the global hub authorizes to get /metrics",
