@@ -55,6 +55,9 @@ func TestValidate(t *testing.T) {
 		{"metrics on IPv6 loopback", []string{"--metrics-bind-address=[::1]:80"}, true},
 		{"metrics for everyone", []string{"--metrics-bind-address=10.0.0.1:80"}, false},
 		{"metrics on a name", []string{"--metrics-bind-address=example.com:80"}, false},
+		// docs/design.md#rule-8-own-namespace
+		{"the cluster's own name as install namespace", []string{"--namespace=cluster1"}, false},
+		{"a name that begins with the cluster's", []string{"--namespace=cluster10"}, true},
 		{"a file", []string{"--hub-kubeconfig=f"}, true},
 		{"another secret", []string{"--hub-kubeconfig-secret=s"}, true},
 		{"no secret", []string{"--hub-kubeconfig-secret="}, false},

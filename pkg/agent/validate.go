@@ -23,6 +23,10 @@ const invalidFlags = "invalid flags"
 func (o *Options) Validate() error {
 	var p flagcheck.Problems
 	o.validateNames(&p)
+	if o.Namespace != "" && o.Namespace == o.ClusterName {
+		p.Add("--"+manifests.FlagNamespace, o.Namespace, "it is the cluster's own name, and on a hub that manages itself each ConfigMap would be its own copy: "+
+			"name another install namespace")
+	}
 	if o.HubKubeconfig != "" && o.explicit(manifests.FlagHubKubeconfigSecret) {
 		p.Add("--"+manifests.FlagHubKubeconfig, o.HubKubeconfig, "it excludes --%s: give one of them", manifests.FlagHubKubeconfigSecret)
 	}
