@@ -5,9 +5,12 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"open-cluster-management.io/helloworld-addon/internal/retry"
+	"open-cluster-management.io/helloworld-addon/manifests"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/hubclient"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/hubclient/credentials"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/report"
@@ -30,23 +33,15 @@ type announcer struct {
 	state func() credentials.State
 	clock clock.WithTicker
 	// write writes an event; nil where there is no pod to write it on.
-	write   func(warning bool, reason, message string)
-	changed chan struct{}
+	write   func(kind, reason, message string)
+	changed retry.Signal
 
 	last credentials.State
 	told time.Time
 }
 
-func newAnnouncer(state func() credentials.State, clock clock.WithTicker, write func(warning bool, reason, message string)) *announcer {
-	return &announcer{state: state, clock: clock, write: write, changed: make(chan struct{}, 1)}
-}
-
-// notify says that the state may be another one. It does not block.
-func (a *announcer) notify() {
-	select {
-	case a.changed <- struct{}{}:
-	default:
-	}
+func newAnnouncer(state func() credentials.State, clock clock.WithTicker, write func(kind, reason, message string)) *announcer {
+	return &announcer{state: state, clock: clock, write: write, changed: retry.NewSignal()}
 }
 
 // run tells until ctx ends.
@@ -60,23 +55,14 @@ func (a *announcer) run(ctx context.Context) {
 		case <-a.changed:
 		case <-ticker.C():
 		}
-		if a.step(klog.FromContext(ctx)) && !a.pause(ctx) {
+		if !a.step(klog.FromContext(ctx)) {
+			continue
+		}
+		if !retry.Sleep(ctx, a.clock, gap) {
 			return
 		}
-	}
-}
-
-// pause waits for the gap; false: ctx ended first.
-func (a *announcer) pause(ctx context.Context) bool {
-	timer := a.clock.NewTimer(gap)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C():
-		// What has changed meanwhile is told now.
-		a.notify()
-		return true
+		// The state may have changed during the pause.
+		a.changed.Notify()
 	}
 }
 
@@ -96,7 +82,11 @@ func (a *announcer) step(logger klog.Logger) bool {
 		logger.Info("The connection to the hub has changed its state", "reason", state.Reason, "detail", state.Message)
 	}
 	if a.write != nil {
-		a.write(state.Bad, string(state.Reason), state.Message)
+		kind := corev1.EventTypeNormal
+		if state.Bad {
+			kind = corev1.EventTypeWarning
+		}
+		a.write(kind, string(state.Reason), state.Message)
 	}
 	return true
 }
@@ -105,10 +95,10 @@ func (a *announcer) step(logger klog.Logger) bool {
 // known.
 func (a *agent) announce(ctx context.Context) {
 	if a.options.PodName != "" {
-		events := report.NewPodEvents(ctx, a.home.Events(a.options.Namespace),
-			report.Pod{Namespace: a.options.Namespace, Name: a.options.PodName, UID: a.options.PodUID})
+		events := report.NewRecorder(ctx, a.home.Events(a.options.Namespace), manifests.AgentName)
 		defer events.Close()
-		a.announcer.write = events.Write
+		pod := report.PodReference(a.options.Namespace, a.options.PodName, a.options.PodUID)
+		a.announcer.write = func(kind, reason, message string) { events.Write(pod, kind, reason, message) }
 	}
 	var group sync.WaitGroup
 	defer group.Wait()
@@ -135,7 +125,7 @@ func (a *agent) hubChanged(change hubclient.Change) {
 	if change != hubclient.Refused || a.hub.Status().Connected() {
 		a.metrics.HubCredentials(change)
 	}
-	a.announcer.notify()
+	a.announcer.changed.Notify()
 	if s := a.session.Load(); s != nil {
 		s.reporter.Notify()
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 	clocktesting "k8s.io/utils/clock/testing"
 
@@ -17,8 +18,8 @@ func TestAnnounces(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	var state credentials.State
 	var told []string
-	a := newAnnouncer(func() credentials.State { return state }, clock, func(warning bool, reason, _ string) {
-		if warning {
+	a := newAnnouncer(func() credentials.State { return state }, clock, func(kind, reason, _ string) {
+		if kind == corev1.EventTypeWarning {
 			reason += "!"
 		}
 		told = append(told, reason)

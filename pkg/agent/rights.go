@@ -6,6 +6,7 @@ import (
 	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 
@@ -24,7 +25,7 @@ const (
 // there: it is stored on another cluster, and the agent needs ConfigMaps in one
 // namespace. write, where not nil, writes an event. Nothing depends on the answer,
 // so that a cluster that gives none is no failure.
-func (a *agent) warnOfRights(ctx context.Context, write func(warning bool, reason, message string)) {
+func (a *agent) warnOfRights(ctx context.Context, write func(kind, reason, message string)) {
 	if !a.options.Hosted {
 		return
 	}
@@ -43,7 +44,7 @@ func (a *agent) warnOfRights(ctx context.Context, write func(warning bool, reaso
 			a.options.Namespace, manifests.ManagedKubeconfigSecret, a.options.Namespace, manifests.AgentServiceAccount)
 		logger.Info("The managed cluster's kubeconfig has more rights than the agent needs", "detail", message)
 		if write != nil {
-			write(true, eventUnlimitedRights, message)
+			write(corev1.EventTypeWarning, eventUnlimitedRights, message)
 		}
 	}
 }

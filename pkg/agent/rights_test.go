@@ -79,9 +79,9 @@ func TestWarnsOfUnlimitedRights(t *testing.T) {
 			}
 			told := ""
 			a := &agent{options: &Options{Namespace: "own", Hosted: test.hosted}, managed: managed}
-			a.warnOfRights(t.Context(), func(warning bool, reason, message string) {
-				if !warning || !strings.Contains(message, "Secret own/helloworld-managed-kubeconfig") {
-					t.Errorf("warning %t: %q", warning, message)
+			a.warnOfRights(t.Context(), func(kind, reason, message string) {
+				if kind != "Warning" || !strings.Contains(message, "Secret own/helloworld-managed-kubeconfig") {
+					t.Errorf("%s: %q", kind, message)
 				}
 				told += reason
 			})

@@ -18,6 +18,7 @@ import (
 	"open-cluster-management.io/helloworld-addon/pkg/agent/metrics"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/mirror"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/report"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/report/condition"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/uninstall"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/view"
 )
@@ -26,7 +27,7 @@ import (
 // reports about it.
 type session struct {
 	agent    *agent
-	addOn    *view.View[*report.AddOn]
+	addOn    *view.View[*condition.AddOn]
 	mirror   *mirror.Controller
 	reporter *report.Reporter
 	events   *report.Events
@@ -78,11 +79,11 @@ func (a *agent) newSession(ctx context.Context, hub *kubeclient.Client) (*sessio
 	s.addOn, err = view.New(ctx, "ManagedClusterAddOn "+cluster+"/"+manifests.AddonName,
 		view.Selected[*addonv1alpha1.ManagedClusterAddOnList]{Reader: hub.AddOns(cluster),
 			Selector: fields.OneTermEqualSelector("metadata.name", manifests.AddonName).String()},
-		&addonv1alpha1.ManagedClusterAddOn{}, report.NewAddOn, func(string) { s.addOnChanged() })
+		&addonv1alpha1.ManagedClusterAddOn{}, condition.NewAddOn, func(string) { s.addOnChanged() })
 	return s, err
 }
 
-func (s *session) addOnOnHub() *report.AddOn {
+func (s *session) addOnOnHub() *condition.AddOn {
 	return s.addOn.Get(s.agent.options.ClusterName, manifests.AddonName)
 }
 
@@ -117,7 +118,7 @@ func (s *session) looked() {
 
 // addOnChanged looks at everything again when the mirror may write more.
 func (s *session) addOnChanged() {
-	s.agent.announcer.notify()
+	s.agent.announcer.changed.Notify()
 	closed, released := s.mirror.Stopped() != nil, s.released()
 	s.mu.Lock()
 	more := s.closed && !closed || released && !s.letGo
@@ -143,20 +144,19 @@ func oneLine(err error) string {
 }
 
 // state is what there is to report.
-func (s *session) state() report.State {
+func (s *session) state() condition.State {
 	summary := s.mirror.Summary()
-	state := report.State{
-		Uninstalling:  errors.Is(s.mirror.Stopped(), uninstall.ErrUninstalling),
-		Trouble:       s.trouble(),
-		Listed:        s.mirror.Listed(),
-		SameNamespace: summary.SameNamespace,
-		Wanted:        summary.Wanted,
-		Synced:        summary.Synced,
-		Conflicts:     summary.Conflicts,
-		Held:          summary.Held,
-		HeldUntil:     summary.HeldUntil,
-		Cluster:       s.agent.options.ClusterName,
-		Warning:       s.agent.hub.Status().Warning(),
+	state := condition.State{
+		Uninstalling: errors.Is(s.mirror.Stopped(), uninstall.ErrUninstalling),
+		Trouble:      s.trouble(),
+		Listed:       s.mirror.Listed(),
+		Wanted:       summary.Wanted,
+		Synced:       summary.Synced,
+		Conflicts:    summary.Conflicts,
+		Held:         summary.Held,
+		HeldUntil:    summary.HeldUntil,
+		Cluster:      s.agent.options.ClusterName,
+		Warning:      s.agent.hub.Status().Warning(),
 	}
 	state.Failed, state.FailedReason = namesOf(summary.Failed)
 	state.Contested, state.ContestedReason = namesOf(summary.Contested)

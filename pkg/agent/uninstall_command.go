@@ -22,6 +22,7 @@ import (
 	"open-cluster-management.io/helloworld-addon/pkg/agent/kubeclient"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/mirror"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/report"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/report/condition"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/uninstall"
 )
 
@@ -89,9 +90,9 @@ func (o *uninstallOptions) run(ctx context.Context) error {
 		Client: a.managed.ConfigMaps(o.Namespace),
 		Leases: a.home.Leases(o.Namespace),
 		Report: func(ctx context.Context, message string) error {
-			return o.tellHub(ctx, a, report.UninstallCondition(message))
+			return o.tellHub(ctx, a, condition.Uninstalling(message))
 		},
-		ReportRemoved: func(ctx context.Context) error { return o.tellHub(ctx, a, report.UninstalledCondition()) },
+		ReportRemoved: func(ctx context.Context) error { return o.tellHub(ctx, a, condition.Uninstalled()) },
 		Clock:         a.clock,
 	}).Run(ctx)
 	if err == nil {
@@ -145,12 +146,12 @@ func (o *uninstallOptions) tellHub(ctx context.Context, a *agent, wanted metav1.
 	if string(original.UID) != o.addOnUID {
 		return fmt.Errorf("the ManagedClusterAddOn on the hub is another one by now, with UID %s", original.UID)
 	}
-	return report.Write(ctx, addOns, report.NewAddOn(original), wanted, a.clock.Now())
+	return report.Write(ctx, addOns, condition.NewAddOn(original), wanted, a.clock.Now())
 }
 
 // tellWhy tells the hub why the hook cannot begin, as far as it can be told.
 func (o *uninstallOptions) tellWhy(ctx context.Context, a *agent, cause error) {
-	if err := o.tellHub(ctx, a, report.UninstallCondition(oneLine(cause))); err != nil {
+	if err := o.tellHub(ctx, a, condition.Uninstalling(oneLine(cause))); err != nil {
 		klog.FromContext(ctx).Info("Cannot tell the hub why the copies are not removed", "reason", err.Error())
 	}
 }

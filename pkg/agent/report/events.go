@@ -12,18 +12,12 @@ import (
 	"k8s.io/utils/clock"
 
 	"open-cluster-management.io/helloworld-addon/manifests"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/report/condition"
 )
 
-// Events go to the hub at most at this rate: a person reads them one by one.
-// What is dropped is counted by the condition and the metrics.
+// Reasons of the Events on ConfigMaps.
 const (
-	eventsPerSecond = 1
-	eventsBurst     = 25
-)
-
-// Reasons of the Events.
-const (
-	// EventConflict: somebody else's ConfigMap has the name.
+	// EventConflict: a ConfigMap of another owner has the name of the copy.
 	EventConflict = "CopyConflict"
 	// EventFailed: the copy cannot be written.
 	EventFailed = "CopyFailed"
@@ -38,44 +32,76 @@ type EventClient interface {
 		subresources ...string) (*corev1.Event, error)
 }
 
-// Events writes Events on the hub's ConfigMaps.
-type Events struct {
-	namespace   string
+// Recorder writes Events in the background. An Event that repeats increases the count
+// of the first one.
+type Recorder struct {
 	broadcaster record.EventBroadcaster
 	recorder    record.EventRecorder
-	limit       *rate.Limiter
-	clock       clock.PassiveClock
 }
 
-// NewEvents starts writing the events on ConfigMaps of namespace on the hub.
-// Close ends it.
-func NewEvents(ctx context.Context, client EventClient, namespace string, clock clock.PassiveClock) *Events {
+// NewRecorder returns a Recorder that writes until ctx ends or Close is called.
+// Component is the source of its Events.
+func NewRecorder(ctx context.Context, client EventClient, component string) *Recorder {
 	broadcaster := record.NewBroadcaster(record.WithContext(ctx))
 	broadcaster.StartRecordingToSink(sink{ctx: ctx, client: client})
+	return &Recorder{broadcaster: broadcaster,
+		recorder: broadcaster.NewRecorder(runtime.NewScheme(), corev1.EventSource{Component: component})}
+}
+
+// Write writes an Event on an object. Kind is corev1.EventTypeNormal or
+// corev1.EventTypeWarning. It does not block.
+func (r *Recorder) Write(object *corev1.ObjectReference, kind, reason, message string) {
+	r.recorder.Event(object, kind, reason, condition.Shorten(message))
+}
+
+// Close stops the writing.
+func (r *Recorder) Close() { r.broadcaster.Shutdown() }
+
+// PodReference returns the reference of a pod in an Event.
+func PodReference(namespace, name string, uid types.UID) *corev1.ObjectReference {
+	return &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: namespace, Name: name, UID: uid}
+}
+
+// The rate of Events on the hub. A person reads them one by one; the condition and the
+// metrics count the ones that are dropped.
+const (
+	eventsPerSecond = 1
+	eventsBurst     = 25
+)
+
+// Events writes Events on the hub's ConfigMaps, at a limited rate.
+type Events struct {
+	namespace string
+	recorder  *Recorder
+	limit     *rate.Limiter
+	clock     clock.PassiveClock
+}
+
+// NewEvents returns Events for the ConfigMaps in a namespace on the hub. It writes
+// until ctx ends or Close is called.
+func NewEvents(ctx context.Context, client EventClient, namespace string, clock clock.PassiveClock) *Events {
 	return &Events{
-		namespace: namespace, broadcaster: broadcaster,
-		recorder: broadcaster.NewRecorder(runtime.NewScheme(), corev1.EventSource{Component: manifests.AgentName}),
-		limit:    rate.NewLimiter(eventsPerSecond, eventsBurst),
-		clock:    clock,
+		namespace: namespace,
+		recorder:  NewRecorder(ctx, client, manifests.AgentName),
+		limit:     rate.NewLimiter(eventsPerSecond, eventsBurst),
+		clock:     clock,
 	}
 }
 
-// Close ends the writing.
-func (e *Events) Close() { e.broadcaster.Shutdown() }
+// Close stops the writing.
+func (e *Events) Close() { e.recorder.Close() }
 
-// Warn writes an event on the ConfigMap of this name and UID on the hub.
+// Warn writes an Event on the ConfigMap of this name and UID on the hub.
 func (e *Events) Warn(name string, uid types.UID, reason, message string) {
 	if uid == "" || !e.limit.AllowN(e.clock.Now(), 1) {
 		return
 	}
-	e.recorder.Event(&corev1.ObjectReference{
-		APIVersion: corev1.SchemeGroupVersion.String(), Kind: "ConfigMap",
-		Namespace: e.namespace, Name: name, UID: uid,
-	}, corev1.EventTypeWarning, reason, shorten(message, maxMessage))
+	e.recorder.Write(&corev1.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: e.namespace, Name: name, UID: uid},
+		corev1.EventTypeWarning, reason, message)
 }
 
-// sink hands events to a client. Its context is that of all writing: the
-// broadcaster hands in none.
+// sink passes Events to a client. record.EventSink has no context, so the sink stores
+// the one of its Recorder.
 type sink struct {
 	//nolint:containedctx // record.EventSink has no context.
 	ctx    context.Context
@@ -88,7 +114,7 @@ func (s sink) Create(event *corev1.Event) (*corev1.Event, error) {
 	return s.client.Create(ctx, event, metav1.CreateOptions{})
 }
 
-// Update is not used by the broadcaster, which patches.
+// Update is not called: the broadcaster patches.
 func (s sink) Update(event *corev1.Event) (*corev1.Event, error) {
 	return event, nil
 }

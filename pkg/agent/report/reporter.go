@@ -1,3 +1,11 @@
+// Package report reports the state of the mirror to people: in the condition
+// ConfigMapsSynced on the ManagedClusterAddOn (docs/design.md#rule-9-reported), and in
+// Events on ConfigMaps of the hub and on the agent's own pod.
+//
+// Package condition computes the condition. Reporter writes it by server-side apply
+// with a field manager of its own, so that it owns this one condition only. It writes
+// when the condition changes, at most once a second. Events that exceed the rate are
+// dropped: the condition and the metrics count them all.
 package report
 
 import (
@@ -11,24 +19,24 @@ import (
 	"k8s.io/utils/clock"
 	addonv1alpha1 "open-cluster-management.io/api/addon/v1alpha1"
 
+	"open-cluster-management.io/helloworld-addon/internal/retry"
 	"open-cluster-management.io/helloworld-addon/manifests"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/report/condition"
 )
 
 const (
-	// settle is how long a change is waited on before it is looked at: a
-	// ConfigMap that changes is in sync again by then, and 2,000 at once are
-	// not 2,000 reports.
+	// settle is the time between a change and the report. A ConfigMap that changes
+	// is in sync again by then, and 2,000 changes at once make one report.
 	settle = time.Second
-	// firstSettle is that of the very first report.
+	// firstSettle is the same for the first report.
 	firstSettle = time.Millisecond
-	// messagePeriod is how often at most a report is written that differs in
-	// its message only.
+	// messagePeriod is the shortest time between two reports of which only the
+	// message differs.
 	messagePeriod = 5 * time.Second
-	// troublePeriod is how often it is looked whether both sides can be read,
-	// of which there is no event.
+	// troublePeriod is the time between two checks whether both sides can be read. A
+	// side that becomes unreadable does not call Notify.
 	troublePeriod = 5 * time.Second
-	// A report that fails is written again after retryBase, then after twice
-	// that, and so on up to retryMax.
+	// retryBase and retryMax bound the back-off of a report that fails.
 	retryBase = time.Second
 	retryMax  = time.Minute
 	// requestTimeout bounds one request.
@@ -41,13 +49,13 @@ type Patcher interface {
 		subresources ...string) (*addonv1alpha1.ManagedClusterAddOn, error)
 }
 
-// Config is what a Reporter works with.
+// Config configures a Reporter.
 type Config struct {
-	// AddOn returns the ManagedClusterAddOn as it is known, nil for none.
-	AddOn func() *AddOn
-	// State returns what there is to report. Trouble is the part of it that
-	// changes without a call of Notify.
-	State   func() State
+	// AddOn returns the last known ManagedClusterAddOn, nil if there is none.
+	AddOn func() *condition.AddOn
+	// State returns the state to report. Trouble returns the part of it that changes
+	// without a call of Notify.
+	State   func() condition.State
 	Trouble func() string
 	Patcher Patcher
 	Clock   clock.WithTicker
@@ -56,50 +64,36 @@ type Config struct {
 // Reporter keeps the condition on the hub up to date.
 type Reporter struct {
 	config  Config
-	changed chan struct{}
+	changed retry.Signal
 
+	// written is the time of the last successful write, failures the number of
+	// failed writes since then, trouble the trouble of the last step.
 	written  time.Time
 	failures int
 	trouble  string
 }
 
-// New makes a Reporter that does nothing until it is run.
+// New returns a Reporter; Run starts it.
 func New(config Config) *Reporter {
-	return &Reporter{config: config, changed: make(chan struct{}, 1)}
+	return &Reporter{config: config, changed: retry.NewSignal()}
 }
 
-// Notify says that there may be something to report. It does not block.
-func (r *Reporter) Notify() {
-	select {
-	case r.changed <- struct{}{}:
-	default:
-	}
-}
+// Notify makes the reporter compare the state with the condition. It does not block.
+func (r *Reporter) Notify() { r.changed.Notify() }
 
 // Run reports until ctx ends.
 func (r *Reporter) Run(ctx context.Context) {
 	for r.await(ctx) {
 		for wait := r.settle(); wait > 0; wait = r.step(ctx) {
-			if !r.sleep(ctx, wait) {
+			if !retry.Sleep(ctx, r.config.Clock, wait) {
 				return
 			}
 		}
 	}
 }
 
-// sleep returns false when ctx ended first.
-func (r *Reporter) sleep(ctx context.Context, wait time.Duration) bool {
-	timer := r.config.Clock.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C():
-		return true
-	}
-}
-
-// await waits for something to report; false: ctx ended.
+// await waits for a notification, or for a change of the trouble. It returns false when
+// ctx ended.
 func (r *Reporter) await(ctx context.Context) bool {
 	ticker := r.config.Clock.NewTicker(troublePeriod)
 	defer ticker.Stop()
@@ -117,8 +111,8 @@ func (r *Reporter) await(ctx context.Context) bool {
 	}
 }
 
-// settle is how long to wait before the first look. The first report of all is
-// waited for by the mirror.
+// settle returns the wait between a change and the report. The mirror waits for the
+// first report of an add-on (see uninstall/gate).
 func (r *Reporter) settle() time.Duration {
 	if addOn := r.config.AddOn(); addOn != nil && addOn.Condition == nil {
 		return firstSettle
@@ -126,48 +120,45 @@ func (r *Reporter) settle() time.Duration {
 	return settle
 }
 
-// step writes the condition where it differs, and returns how long to wait
-// before it has to be looked at again, zero for until something changes.
+// step writes the condition if it differs. It returns the time until the next step,
+// zero if the next one is due when the state changes.
 func (r *Reporter) step(ctx context.Context) time.Duration {
-	// What was notified until now is in the state.
-	select {
-	case <-r.changed:
-	default:
-	}
+	// The state includes every change that was notified so far.
+	r.changed.Clear()
 	addOn := r.config.AddOn()
 	if addOn == nil {
 		return 0
 	}
 	state := r.config.State()
 	r.trouble = state.Trouble
-	wanted := Condition(state)
-	switch Compare(addOn.Condition, wanted) {
-	case Same:
+	wanted := condition.Of(state)
+	switch condition.Compare(addOn.Condition, wanted) {
+	case condition.Same:
 		r.failures = 0
 		return 0
-	case OtherMessage:
+	case condition.OtherMessage:
 		if wait := messagePeriod - r.config.Clock.Since(r.written); wait > 0 {
 			return wait
 		}
-	case Other:
+	case condition.Other:
 	}
 	logger := klog.FromContext(ctx)
 	if err := Write(ctx, r.config.Patcher, addOn, wanted, r.config.Clock.Now()); err != nil {
 		if ctx.Err() == nil && r.failures == 0 {
-			logger.Error(err, "Cannot report to the hub, trying again")
+			logger.Error(err, "Failed to write condition, retrying")
 		}
 		r.failures++
-		return backoff(r.failures)
+		return retry.Delay(r.failures, retryBase, retryMax)
 	}
 	r.failures, r.written = 0, r.config.Clock.Now()
-	logger.Info("Reported to the hub", "status", wanted.Status, "reason", wanted.Reason, "message", wanted.Message)
-	// The hub's event with the new condition leads to another look.
+	logger.Info("Wrote condition", "status", wanted.Status, "reason", wanted.Reason, "message", wanted.Message)
+	// The watch event of the new condition calls Notify.
 	return 0
 }
 
-// Write makes wanted the add-on's condition.
-func Write(ctx context.Context, patcher Patcher, addOn *AddOn, wanted metav1.Condition, now time.Time) error {
-	body, err := Configuration(addOn, wanted, now)
+// Write sets the add-on's condition.
+func Write(ctx context.Context, patcher Patcher, addOn *condition.AddOn, wanted metav1.Condition, now time.Time) error {
+	body, err := condition.Configuration(addOn, wanted, now)
 	if err != nil {
 		return err
 	}
@@ -180,16 +171,4 @@ func Write(ctx context.Context, patcher Patcher, addOn *AddOn, wanted metav1.Con
 		return fmt.Errorf("apply condition %s of ManagedClusterAddOn %s/%s: %w", wanted.Type, addOn.Namespace, addOn.Name, err)
 	}
 	return nil
-}
-
-// backoff is how long to wait after so many failures, at least 1.
-func backoff(failures int) time.Duration {
-	wait := retryBase
-	for range failures - 1 {
-		if wait >= retryMax {
-			break
-		}
-		wait *= 2
-	}
-	return min(wait, retryMax)
 }

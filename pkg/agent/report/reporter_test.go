@@ -14,19 +14,21 @@ import (
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 	addonv1alpha1 "open-cluster-management.io/api/addon/v1alpha1"
+
+	"open-cluster-management.io/helloworld-addon/pkg/agent/report/condition"
 )
 
-// desk is a Reporter's surroundings: an add-on on a hub, and a state.
+// desk is a Reporter with an add-on on a hub and a state of the mirror.
 type desk struct {
 	t        *testing.T
 	clock    *clocktesting.FakeClock
 	reporter *Reporter
-	// wait is what is left of a wait that has begun.
+	// wait is the rest of a wait that has begun.
 	wait time.Duration
 
 	mu     sync.Mutex
-	addOn  *AddOn
-	state  State
+	addOn  *condition.AddOn
+	state  condition.State
 	err    error
 	writes []time.Duration
 	start  time.Time
@@ -36,17 +38,17 @@ func newDesk(t *testing.T) *desk {
 	t.Helper()
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	d := &desk{t: t, clock: clocktesting.NewFakeClock(start), start: start,
-		addOn: &AddOn{ObjectMeta: metav1.ObjectMeta{Name: "helloworld", Namespace: "cluster1"}}}
+		addOn: &condition.AddOn{ObjectMeta: metav1.ObjectMeta{Name: "helloworld", Namespace: "cluster1"}}}
 	d.reporter = New(Config{
-		AddOn:   func() *AddOn { d.mu.Lock(); defer d.mu.Unlock(); return d.addOn },
-		State:   func() State { d.mu.Lock(); defer d.mu.Unlock(); return d.state },
+		AddOn:   func() *condition.AddOn { d.mu.Lock(); defer d.mu.Unlock(); return d.addOn },
+		State:   func() condition.State { d.mu.Lock(); defer d.mu.Unlock(); return d.state },
 		Trouble: func() string { d.mu.Lock(); defer d.mu.Unlock(); return d.state.Trouble },
 		Patcher: d, Clock: d.clock,
 	})
 	return d
 }
 
-// Patch takes the condition up as the hub and its watch would.
+// Patch sets the condition, as the hub and its watch do.
 func (d *desk) Patch(_ context.Context, _ string, _ types.PatchType, _ []byte, _ metav1.PatchOptions, _ ...string,
 ) (*addonv1alpha1.ManagedClusterAddOn, error) {
 	d.mu.Lock()
@@ -55,19 +57,19 @@ func (d *desk) Patch(_ context.Context, _ string, _ types.PatchType, _ []byte, _
 	if d.err != nil {
 		return nil, d.err
 	}
-	present := Condition(d.state)
-	d.addOn = &AddOn{ObjectMeta: d.addOn.ObjectMeta, Condition: &present}
+	present := condition.Of(d.state)
+	d.addOn = &condition.AddOn{ObjectMeta: d.addOn.ObjectMeta, Condition: &present}
 	return &addonv1alpha1.ManagedClusterAddOn{}, nil
 }
 
-func (d *desk) set(state State, err error) {
+func (d *desk) set(state condition.State, err error) {
 	d.mu.Lock()
 	d.state, d.err = state, err
 	d.mu.Unlock()
 }
 
-// pass does for the duration what Run does, with no time lost: it notices a
-// notification, or trouble, waits, and steps.
+// pass does what Run does for a duration of the fake clock: it receives a notification
+// or sees a change of the trouble, waits, and steps.
 func (d *desk) pass(duration time.Duration) {
 	d.t.Helper()
 	end := d.clock.Now().Add(duration)
@@ -101,7 +103,7 @@ func (d *desk) written() []time.Duration {
 
 func TestReporterWritesOnChangeOnly(t *testing.T) {
 	d := newDesk(t)
-	d.set(State{Listed: true, Wanted: 1, Synced: 1}, nil)
+	d.set(condition.State{Listed: true, Wanted: 1, Synced: 1}, nil)
 	d.reporter.Notify()
 	d.pass(2 * time.Second)
 	if got := d.written(); len(got) != 1 || got[0] > 500*time.Millisecond {
@@ -118,18 +120,18 @@ func TestReporterWritesOnChangeOnly(t *testing.T) {
 
 func TestReporterIsNotHasty(t *testing.T) {
 	d := newDesk(t)
-	d.set(State{Listed: true}, nil)
+	d.set(condition.State{Listed: true}, nil)
 	d.reporter.Notify()
 	d.pass(10 * time.Second)
 	d.written()
 	for i := range 2000 {
-		d.set(State{Listed: true, Wanted: 2000, Synced: i}, nil)
+		d.set(condition.State{Listed: true, Wanted: 2000, Synced: i}, nil)
 		d.reporter.Notify()
 		if i%10 == 0 {
 			d.pass(50 * time.Millisecond)
 		}
 	}
-	d.set(State{Listed: true, Wanted: 2000, Synced: 2000}, nil)
+	d.set(condition.State{Listed: true, Wanted: 2000, Synced: 2000}, nil)
 	d.reporter.Notify()
 	d.pass(10 * time.Second)
 	// 10 s of changes: Syncing after 1 s, its message 5 s later, and Synced.
@@ -143,13 +145,13 @@ func TestReporterIsNotHasty(t *testing.T) {
 
 func TestReporterBacksOff(t *testing.T) {
 	d := newDesk(t)
-	d.set(State{Listed: true}, errors.New("forbidden"))
+	d.set(condition.State{Listed: true}, errors.New("forbidden"))
 	d.reporter.Notify()
 	d.pass(10 * time.Minute)
 	if got := d.written(); len(got) < 10 || len(got) > 20 {
 		t.Errorf("%d tries in 10 minutes: %v", len(got), got)
 	}
-	d.set(State{Listed: true}, nil)
+	d.set(condition.State{Listed: true}, nil)
 	d.pass(61 * time.Second)
 	if got := d.written(); len(got) != 1 {
 		t.Errorf("recovered with %d writes", len(got))
@@ -158,17 +160,17 @@ func TestReporterBacksOff(t *testing.T) {
 
 func TestReporterNoticesTrouble(t *testing.T) {
 	d := newDesk(t)
-	d.set(State{Listed: true}, nil)
+	d.set(condition.State{Listed: true}, nil)
 	d.reporter.Notify()
 	d.pass(2 * time.Second)
-	d.set(State{Listed: true, Trouble: "read ConfigMaps on the hub: forbidden"}, nil)
+	d.set(condition.State{Listed: true, Trouble: "read ConfigMaps on the hub: forbidden"}, nil)
 	d.pass(10 * time.Second)
-	if c := d.addOn.Condition; c.Reason != ReasonFailed {
+	if c := d.addOn.Condition; c.Reason != condition.ReasonFailed {
 		t.Errorf("the condition is %s/%s", c.Status, c.Reason)
 	}
-	d.set(State{Listed: true}, nil)
+	d.set(condition.State{Listed: true}, nil)
 	d.pass(10 * time.Second)
-	if c := d.addOn.Condition; c.Reason != ReasonSynced {
+	if c := d.addOn.Condition; c.Reason != condition.ReasonSynced {
 		t.Errorf("the condition is %s/%s", c.Status, c.Reason)
 	}
 }
@@ -185,14 +187,14 @@ func TestNothingIsReportedWithoutAnAddOn(t *testing.T) {
 	}
 }
 
-// TestReporterRuns: the same with real time, to see that Run ends.
+// TestReporterRuns: with real time, Run reports and ends.
 func TestReporterRuns(t *testing.T) {
 	d := newDesk(t)
 	d.reporter.config.Clock = clock.RealClock{}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() { d.reporter.Run(ctx); close(ended) }()
-	d.set(State{Listed: true}, nil)
+	d.set(condition.State{Listed: true}, nil)
 	d.reporter.Notify()
 	deadline := time.Now().Add(10 * time.Second)
 	for len(d.written()) == 0 {

@@ -1,4 +1,4 @@
-package report
+package condition
 
 import (
 	"encoding/json"
@@ -12,19 +12,19 @@ import (
 	"open-cluster-management.io/helloworld-addon/manifests"
 )
 
-// AddOn is what the agent keeps of its ManagedClusterAddOn.
+// AddOn is what the agent stores of its ManagedClusterAddOn.
 type AddOn struct {
-	// ObjectMeta has the name, the namespace and the UID, no more.
+	// ObjectMeta has only the name, the namespace and the UID.
 	metav1.ObjectMeta
-	// Deleting says that it has a deletionTimestamp.
+	// Deleting reports whether it has a deletionTimestamp.
 	Deleting bool
-	// Released reports whether manifests.ReleaseAnnotation releases deletions.
+	// Released reports whether manifests.ReleaseAnnotation releases held deletions.
 	Released bool
-	// Condition is ConfigMapsSynced as it is on the hub, nil where it is not.
+	// Condition is the condition ConfigMapsSynced on the hub, nil if there is none.
 	Condition *metav1.Condition
 }
 
-// NewAddOn keeps what is needed of a ManagedClusterAddOn.
+// NewAddOn returns what the agent stores of a ManagedClusterAddOn.
 func NewAddOn(original *addonv1alpha1.ManagedClusterAddOn) *AddOn {
 	addOn := &AddOn{
 		ObjectMeta: metav1.ObjectMeta{Name: original.Name, Namespace: original.Namespace, UID: original.UID},
@@ -39,8 +39,9 @@ func NewAddOn(original *addonv1alpha1.ManagedClusterAddOn) *AddOn {
 	return addOn
 }
 
-// configuration is what is applied: the one condition, and whose it is. The UID
-// keeps it from being applied to an add-on that was enabled anew meanwhile.
+// configuration is the body of the server-side apply. It has one condition, so that
+// the agent's field manager owns nothing else. The API server rejects it for another
+// UID: the add-on may have been deleted and enabled again.
 type configuration struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -54,15 +55,15 @@ type configuration struct {
 	} `json:"status"`
 }
 
-// Configuration is the body of the server-side apply that makes wanted the
-// add-on's condition. The time of the last transition stays where the status
-// stays. Else it is later than the present one, also where this cluster's clock is
-// behind the hub's: by it the hub knows that the agent has reported since the hub
-// called it silent.
+// Configuration returns the body of the server-side apply that sets the add-on's
+// condition. The lastTransitionTime changes with the status only. It is always later
+// than the present one, also if this cluster's clock is behind the hub's: the hub
+// compares it to find out whether the agent has reported since the hub set the
+// status to Unknown.
 func Configuration(addOn *AddOn, wanted metav1.Condition, now time.Time) ([]byte, error) {
 	wanted.LastTransitionTime = metav1.NewTime(now)
 	if present := addOn.Condition; present != nil && !present.LastTransitionTime.IsZero() {
-		// The API keeps whole seconds.
+		// The API has a resolution of one second.
 		next := present.LastTransitionTime.Add(time.Second)
 		switch {
 		case present.Status == wanted.Status:

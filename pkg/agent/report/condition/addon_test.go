@@ -1,4 +1,4 @@
-package report
+package condition
 
 import (
 	"testing"
@@ -9,8 +9,8 @@ import (
 	addonv1alpha1 "open-cluster-management.io/api/addon/v1alpha1"
 )
 
-// TestConfiguration: only the one condition is applied, so that the agent's
-// field manager owns nothing else of the add-on.
+// TestConfiguration: the agent applies one condition, so that its field manager owns
+// nothing else of the add-on.
 func TestConfiguration(t *testing.T) {
 	before := metav1.NewTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	now := before.Add(time.Hour)
@@ -30,7 +30,7 @@ func TestConfiguration(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			body, err := Configuration(&AddOn{ObjectMeta: meta, Condition: test.present}, Condition(State{Listed: true}), now)
+			body, err := Configuration(&AddOn{ObjectMeta: meta, Condition: test.present}, Of(State{Listed: true}), now)
 			if err != nil {
 				t.Fatal(err)
 			}

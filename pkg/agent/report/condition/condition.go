@@ -1,4 +1,7 @@
-package report
+// Package condition computes the condition ConfigMapsSynced of a ManagedClusterAddOn
+// from the state of the mirror (docs/design.md#rule-9-reported). It is pure: package
+// report writes the condition.
+package condition
 
 import (
 	"fmt"
@@ -15,18 +18,15 @@ import (
 const (
 	// ReasonSynced, with status True: every ConfigMap has its copy.
 	ReasonSynced = "Synced"
-	// ReasonSameNamespace, with status True: the copies would be the sources.
-	ReasonSameNamespace = "SameNamespace"
-	// ReasonSyncing, with status False: some are about to be written.
+	// ReasonSyncing, with status False: some copies are about to be written.
 	ReasonSyncing = "Syncing"
-	// ReasonConflict, with status False: somebody else's ConfigMaps are in the
-	// way.
+	// ReasonConflict, with status False: ConfigMaps of other owners have the names of
+	// copies.
 	ReasonConflict = "Conflict"
-	// ReasonFailed, with status False: an API server refuses to be read or
-	// written.
+	// ReasonFailed, with status False: an API server rejects reads or writes.
 	ReasonFailed = "Failed"
-	// ReasonHeld, with status False: many copies have lost their sources at once,
-	// and their deletion is held.
+	// ReasonHeld, with status False: a list lacks the sources of many copies, and
+	// their deletion is held.
 	ReasonHeld = "DeletionHeld"
 	// ReasonContested, with status False: another writer keeps changing copies.
 	ReasonContested = "Contested"
@@ -38,24 +38,25 @@ const (
 	ReasonWaiting = "Waiting"
 )
 
-// The message is bounded: it is for people, and the API server keeps it with
-// the object. 10 names are what one reads; metrics and events have the rest.
+// The message is for people and is stored with the object, so it is bounded. Metrics
+// and events have the rest.
 const (
-	maxNames   = 10
-	maxMessage = 1024
+	maxNames = 10
+	// MaxMessage is the longest message in bytes.
+	MaxMessage = 1024
 )
 
-// State is what there is to report.
+// State is the state of the mirror.
 type State struct {
-	// Uninstalling says that the add-on is being deleted.
+	// Uninstalling reports whether the add-on is being deleted.
 	Uninstalling bool
-	// Trouble says why one of the two sides cannot be read; empty: both can.
+	// Trouble is the reason why the hub or the managed cluster cannot be read. It is
+	// empty if both can.
 	Trouble string
-	// Listed says that both sides were listed.
+	// Listed reports whether both sides were listed.
 	Listed bool
-	// SameNamespace says that the two sides are one namespace.
-	SameNamespace bool
-	// Wanted ConfigMaps have to be copied, Synced of them are.
+	// Wanted is the number of ConfigMaps to copy, Synced the number of those that
+	// have their copy.
 	Wanted, Synced int
 	// Conflicts and Failed are names. FailedReason explains the first failure.
 	Conflicts, Failed []string
@@ -63,65 +64,73 @@ type State struct {
 	// Contested are names; ContestedReason explains the first one.
 	Contested       []string
 	ContestedReason string
-	// Held are the copies whose deletion is held until HeldUntil, on Cluster.
+	// Held are the copies whose deletion is held until HeldUntil. Cluster is the
+	// managed cluster's name.
 	Held      []string
 	HeldUntil time.Time
 	Cluster   string
-	// Warning is something else that needs a person; empty: nothing does.
+	// Warning is another problem that needs a person; it may be empty.
 	Warning string
 }
 
-// Condition is the condition for a state, without the time.
-func Condition(state State) metav1.Condition {
-	c := conditionOf(state)
+// Of returns the condition for a state, without its time:
+//
+//	state                         status    reason
+//	the add-on is being deleted   False     Uninstalling
+//	a side cannot be read         False     Failed
+//	a side is not listed yet      Unknown   Waiting
+//	deletions are held            False     DeletionHeld
+//	a copy failed                 False     Failed
+//	another owner has the name    False     Conflict
+//	another writer interferes     False     Contested
+//	copies are missing            False     Syncing
+//	otherwise                     True      Synced
+//
+// The first row that applies is the reason. The message has all of them.
+func Of(state State) metav1.Condition {
+	c := of(state)
 	if state.Warning != "" && !state.Uninstalling {
-		c.Message = shorten(c.Message+"; "+state.Warning, maxMessage)
+		c.Message = Shorten(c.Message + "; " + state.Warning)
 	}
 	return c
 }
 
-func conditionOf(state State) metav1.Condition {
+func of(state State) metav1.Condition {
 	switch {
 	case state.Uninstalling:
-		return UninstallCondition(
-			"the add-on is being deleted: nothing is copied any more, and its pre-delete hook removes the copies")
+		return Uninstalling("the add-on is being deleted: nothing is copied any more, and its pre-delete hook removes the copies")
 	case state.Trouble != "":
-		return condition(metav1.ConditionFalse, ReasonFailed, state.Trouble)
+		return newCondition(metav1.ConditionFalse, ReasonFailed, state.Trouble)
 	case !state.Listed:
-		return condition(metav1.ConditionUnknown, ReasonWaiting, "the ConfigMaps are not listed yet")
-	case state.SameNamespace:
-		return condition(metav1.ConditionTrue, ReasonSameNamespace,
-			"the cluster's namespace on the hub is the install namespace: nothing is copied")
+		return newCondition(metav1.ConditionUnknown, ReasonWaiting, "the ConfigMaps are not listed yet")
 	case len(state.Held) > 0:
-		// First: it is the only one with an end that must not be missed.
-		return condition(metav1.ConditionFalse, ReasonHeld, counts(state))
+		// Before the failures: it is the only state with a deadline.
+		return newCondition(metav1.ConditionFalse, ReasonHeld, counts(state))
 	case len(state.Failed) > 0:
-		return condition(metav1.ConditionFalse, ReasonFailed, counts(state))
+		return newCondition(metav1.ConditionFalse, ReasonFailed, counts(state))
 	case len(state.Conflicts) > 0:
-		return condition(metav1.ConditionFalse, ReasonConflict, counts(state))
+		return newCondition(metav1.ConditionFalse, ReasonConflict, counts(state))
 	case len(state.Contested) > 0:
-		return condition(metav1.ConditionFalse, ReasonContested, counts(state))
+		return newCondition(metav1.ConditionFalse, ReasonContested, counts(state))
 	case state.Synced < state.Wanted:
-		return condition(metav1.ConditionFalse, ReasonSyncing, counts(state))
+		return newCondition(metav1.ConditionFalse, ReasonSyncing, counts(state))
 	default:
-		return condition(metav1.ConditionTrue, ReasonSynced, counts(state))
+		return newCondition(metav1.ConditionTrue, ReasonSynced, counts(state))
 	}
 }
 
-// UninstallCondition is the condition while the copies are removed.
-func UninstallCondition(message string) metav1.Condition {
-	return condition(metav1.ConditionFalse, ReasonUninstalling, message)
+// Uninstalling returns the condition while the copies are being removed.
+func Uninstalling(message string) metav1.Condition {
+	return newCondition(metav1.ConditionFalse, ReasonUninstalling, message)
 }
 
-// UninstalledCondition is the condition when the pre-delete hook has removed every
-// copy.
-func UninstalledCondition() metav1.Condition {
-	return condition(metav1.ConditionFalse, ReasonUninstalled, "every copy is removed")
+// Uninstalled returns the condition after the pre-delete hook has removed every copy.
+func Uninstalled() metav1.Condition {
+	return newCondition(metav1.ConditionFalse, ReasonUninstalled, "every copy is removed")
 }
 
-func condition(status metav1.ConditionStatus, reason, message string) metav1.Condition {
-	return metav1.Condition{Type: manifests.ConditionConfigMapsSynced, Status: status, Reason: reason,
-		Message: shorten(message, maxMessage)}
+func newCondition(status metav1.ConditionStatus, reason, message string) metav1.Condition {
+	return metav1.Condition{Type: manifests.ConditionConfigMapsSynced, Status: status, Reason: reason, Message: Shorten(message)}
 }
 
 func counts(state State) string {
@@ -144,7 +153,8 @@ func counts(state State) string {
 	return message
 }
 
-// Names lists names, sorted, and counts those that are too many to list.
+// Names returns up to 10 names, sorted, and the number of the others. For example,
+// "a, b, c", or ten names "and 4990 more".
 func Names(names []string) string {
 	sorted := slices.Sorted(slices.Values(names))
 	if len(sorted) <= maxNames {
@@ -153,31 +163,30 @@ func Names(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(sorted[:maxNames], ", "), len(sorted)-maxNames)
 }
 
-// shorten cuts a message off between two characters.
-func shorten(message string, limit int) string {
+// Shorten cuts a message to MaxMessage, between two characters.
+func Shorten(message string) string {
 	const more = " …"
-	if len(message) <= limit {
+	if len(message) <= MaxMessage {
 		return message
 	}
-	return strings.ToValidUTF8(message[:limit-len(more)], "") + more
+	return strings.ToValidUTF8(message[:MaxMessage-len(more)], "") + more
 }
 
-// Difference is how a condition that is wanted differs from the one that is
-// there.
+// Difference is the difference between the condition on the hub and the desired one.
 type Difference int
 
 const (
 	// Same: nothing has to be written.
 	Same Difference = iota
-	// OtherMessage: status and reason are right.
+	// OtherMessage: status and reason are equal.
 	OtherMessage
-	// Other status or reason, or there is no condition.
+	// Other: the status or the reason differs, or there is no condition.
 	Other
 )
 
-// Compare compares the condition on the hub, nil for none, with the one that is
-// wanted. While the add-on is uninstalled the message belongs to the pre-delete
-// hook, which knows more, and so does the end of the uninstall.
+// Compare compares the condition on the hub, nil if there is none, with the desired
+// one. During the uninstall the pre-delete hook writes the message and the end, which
+// the agent must not overwrite (docs/design.md#rule-6-uninstall).
 func Compare(present *metav1.Condition, wanted metav1.Condition) Difference {
 	switch {
 	case present != nil && present.Reason == ReasonUninstalled && wanted.Reason == ReasonUninstalling:

@@ -1,4 +1,4 @@
-package report
+package condition
 
 import (
 	"fmt"
@@ -10,7 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func TestCondition(t *testing.T) {
+// TestOf: see docs/design.md#rule-9-reported.
+func TestOf(t *testing.T) {
 	many := []string{}
 	for i := range 5000 {
 		many = append(many, fmt.Sprintf("n%04d", 4999-i))
@@ -21,14 +22,14 @@ func TestCondition(t *testing.T) {
 		state State
 		want  string
 	}{
-		{"nothing is known yet", State{}, "Unknown/Waiting: the ConfigMaps are not listed yet"},
+		{"not listed yet", State{}, "Unknown/Waiting: the ConfigMaps are not listed yet"},
 		{"nothing to copy", State{Listed: true}, "True/Synced: 0 of 0 ConfigMaps synced"},
 		{"all synced", State{Listed: true, Wanted: 12, Synced: 12}, "True/Synced: 12 of 12 ConfigMaps synced"},
 		{"a conflict", State{Listed: true, Wanted: 12, Synced: 11, Conflicts: []string{"settings"}},
 			"False/Conflict: 11 of 12 ConfigMaps synced; conflict: settings"},
 		{"conflicts are sorted", State{Listed: true, Wanted: 2, Conflicts: []string{"b", "a"}},
 			"False/Conflict: 0 of 2 ConfigMaps synced; conflict: a, b"},
-		{"on their way", State{Listed: true, Wanted: 12, Synced: 3}, "False/Syncing: 3 of 12 ConfigMaps synced"},
+		{"copies are missing", State{Listed: true, Wanted: 12, Synced: 3}, "False/Syncing: 3 of 12 ConfigMaps synced"},
 		{"a failure weighs more than a conflict", State{Listed: true, Wanted: 3, Synced: 1, Conflicts: []string{"c"}, Failed: []string{"f"}, FailedReason: "forbidden"},
 			"False/Failed: 1 of 3 ConfigMaps synced; conflict: c; failed: f: forbidden"},
 		{"a copy that cannot be removed", State{Listed: true, Wanted: 1, Synced: 1, Failed: []string{"gone"}, FailedReason: "forbidden"},
@@ -44,25 +45,23 @@ func TestCondition(t *testing.T) {
 			"False/DeletionHeld: 2 of 2 ConfigMaps synced; deletion of 4 copies held until 2026-01-01T11:10:00Z, because a list of the hub's ConfigMaps " +
 				"lacks their sources (to delete them now: kubectl annotate managedclusteraddon helloworld -n cluster1 " +
 				"helloworld.open-cluster-management.io/release-deletions=true): a, b, c, d"},
-		{"what is held weighs most, for it ends", State{Listed: true, Cluster: "cluster1", Held: []string{"a"}, Failed: []string{"f"}, FailedReason: "forbidden"},
+		{"held deletions weigh most, because they have a deadline", State{Listed: true, Cluster: "cluster1", Held: []string{"a"}, Failed: []string{"f"}, FailedReason: "forbidden"},
 			"False/DeletionHeld: 0 of 0 ConfigMaps synced; deletion of 1 copies held until 0001-01-01T00:00:00Z, because a list of the hub's ConfigMaps " +
 				"lacks their sources (to delete them now: kubectl annotate managedclusteraddon helloworld -n cluster1 " +
 				"helloworld.open-cluster-management.io/release-deletions=true): a; failed: f: forbidden"},
 		{"a side cannot be read", State{Listed: true, Wanted: 1, Synced: 1, Trouble: "read ConfigMaps on the hub: forbidden"},
 			"False/Failed: read ConfigMaps on the hub: forbidden"},
-		{"a hub that manages itself", State{Listed: true, SameNamespace: true},
-			"True/SameNamespace: the cluster's namespace on the hub is the install namespace: nothing is copied"},
-		{"being deleted, whatever else", State{Uninstalling: true, Listed: true, SameNamespace: true, Trouble: "x"},
+		{"being deleted, in any other state", State{Uninstalling: true, Listed: true, Trouble: "x"},
 			"False/Uninstalling: the add-on is being deleted: nothing is copied any more, and its pre-delete hook removes the copies"},
-		{"a long reason", State{Trouble: long}, "False/Failed: " + long[:maxMessage-4] + " …"},
+		{"a long reason", State{Trouble: long}, "False/Failed: " + long[:MaxMessage-4] + " …"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			c := Condition(test.state)
+			c := Of(test.state)
 			if got := fmt.Sprintf("%s/%s: %s", c.Status, c.Reason, c.Message); got != test.want {
 				t.Errorf("got  %s\nwant %s", got, test.want)
 			}
-			if len(c.Message) > maxMessage || !utf8.ValidString(c.Message) {
+			if len(c.Message) > MaxMessage || !utf8.ValidString(c.Message) {
 				t.Errorf("%d bytes, valid %t", len(c.Message), utf8.ValidString(c.Message))
 			}
 		})
@@ -70,11 +69,11 @@ func TestCondition(t *testing.T) {
 }
 
 func TestCompare(t *testing.T) {
-	synced := Condition(State{Listed: true, Wanted: 1, Synced: 1})
-	more := Condition(State{Listed: true, Wanted: 2, Synced: 2})
-	conflict := Condition(State{Listed: true, Wanted: 1, Conflicts: []string{"a"}})
-	removing := UninstallCondition("removing the copies: 1 of 3 left: a")
-	removed := UninstalledCondition()
+	synced := Of(State{Listed: true, Wanted: 1, Synced: 1})
+	more := Of(State{Listed: true, Wanted: 2, Synced: 2})
+	conflict := Of(State{Listed: true, Wanted: 1, Conflicts: []string{"a"}})
+	removing := Uninstalling("removing the copies: 1 of 3 left: a")
+	removed := Uninstalled()
 	tests := []struct {
 		name    string
 		present *metav1.Condition
@@ -82,11 +81,11 @@ func TestCompare(t *testing.T) {
 		want    Difference
 	}{
 		{"none yet", nil, synced, Other},
-		{"as it is", &synced, synced, Same},
+		{"equal", &synced, synced, Same},
 		{"another count", &synced, more, OtherMessage},
 		{"another status", &synced, conflict, Other},
-		{"the hook's message is not overwritten by the agent's", &removing, Condition(State{Uninstalling: true}), Same},
-		{"the end of the uninstall is not overwritten by the agent", &removed, Condition(State{Uninstalling: true}), Same},
+		{"the hook's message is not overwritten by the agent's", &removing, Of(State{Uninstalling: true}), Same},
+		{"the end of the uninstall is not overwritten by the agent", &removed, Of(State{Uninstalling: true}), Same},
 		{"the hook is at the end", &removing, removed, Other},
 		{"enabled again", &removing, synced, Other},
 		{"enabled again after the end", &removed, synced, Other},
@@ -100,19 +99,19 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// TestWarning: what needs a person is said beside what is so, and not while the
-// hook has the message.
+// TestWarning: a warning is appended to the message, except during the uninstall: the
+// message then belongs to the hook.
 func TestWarning(t *testing.T) {
 	state := State{Listed: true, Wanted: 1, Synced: 1, Warning: "secret s cannot be used"}
-	if got := Condition(state).Message; got != "1 of 1 ConfigMaps synced; secret s cannot be used" {
+	if got := Of(state).Message; got != "1 of 1 ConfigMaps synced; secret s cannot be used" {
 		t.Errorf("got %q", got)
 	}
-	state.Warning = strings.Repeat("x", 2*maxMessage)
-	if got := len(Condition(state).Message); got > maxMessage {
+	state.Warning = strings.Repeat("x", 2*MaxMessage)
+	if got := len(Of(state).Message); got > MaxMessage {
 		t.Errorf("a message of %d bytes", got)
 	}
 	state.Uninstalling = true
-	if got := Condition(state).Message; strings.Contains(got, "x") && strings.Contains(got, "; ") {
+	if got := Of(state).Message; strings.Contains(got, "x") && strings.Contains(got, "; ") {
 		t.Errorf("got %q", got)
 	}
 }
