@@ -1,0 +1,167 @@
+// Package tools tests the repository's checks.
+package tools
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// repository is a git repository with one commit, the check, and an author.
+type repository struct{ dir string }
+
+func newRepository(t *testing.T, check string) repository {
+	t.Helper()
+	r := repository{t.TempDir()}
+	text, err := os.ReadFile(check)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.write(t, "tools/"+check, string(text))
+	r.git(t, "init", "--quiet", "--initial-branch=main")
+	r.git(t, "config", "user.name", "Ada")
+	r.git(t, "config", "user.email", "ada@example.com")
+	r.git(t, "commit", "--quiet", "--allow-empty", "--message=Before the rule")
+	return r
+}
+
+func (r repository) write(t *testing.T, path, text string) {
+	t.Helper()
+	path = filepath.Join(r.dir, path)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (r repository) git(t *testing.T, args ...string) string {
+	t.Helper()
+	output, err := exec.Command("git", append([]string{"-C", r.dir}, args...)...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("git %v: %v\n%s", args, err, output)
+	}
+	return strings.TrimSpace(string(output))
+}
+
+// run runs the check and returns its output, and whether it passed.
+func (r repository) run(args ...string) (string, bool) {
+	output, err := exec.Command(filepath.Join(r.dir, args[0]), args[1:]...).CombinedOutput()
+	return string(output), err == nil
+}
+
+func TestCheckCommits(t *testing.T) {
+	signed := "\n\nSigned-off-by: Ada <ada@example.com>"
+	for _, c := range []struct {
+		name    string
+		message string
+		author  string
+		want    string // of the output; empty when the commit is right
+	}{
+		{name: "right", message: "hub/addon: refuse an empty name" + signed},
+		{name: "72 characters", message: "mirror: " + strings.Repeat("é", 64) + signed},
+		{name: "73 characters", message: "mirror: " + strings.Repeat("é", 65) + signed, want: "73 characters"},
+		{name: "no area", message: "Refuse an empty name" + signed, want: "not of the form"},
+		{name: "area with a capital", message: "Hub: refuse an empty name" + signed, want: "not of the form"},
+		{name: "no sign-off", message: "hub: refuse an empty name", want: "Signed-off-by of its author <ada@example.com> is missing"},
+		{name: "another one's sign-off", message: "hub: x\n\nSigned-off-by: Bob <bob@example.com>", want: "is missing"},
+		{
+			name: "a program's sign-off", author: "dependabot[bot] <1+dependabot[bot]@users.noreply.github.com>",
+			message: "deps: bump x\n\nSigned-off-by: dependabot[bot] <support@github.com>",
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRepository(t, "check-commits")
+			since := r.git(t, "rev-parse", "HEAD")
+			if c.author == "" {
+				c.author = "Ada <ada@example.com>"
+			}
+			r.git(t, "commit", "--quiet", "--allow-empty", "--author="+c.author, "--message="+c.message)
+			output, passed := r.run("tools/check-commits", since)
+			if passed != (c.want == "") || !strings.Contains(output, c.want) {
+				t.Errorf("passed: %t, want %q in:\n%s", passed, c.want, output)
+			}
+		})
+	}
+}
+
+func TestCheckCommitsOfALimitedHistory(t *testing.T) {
+	r := newRepository(t, "check-commits")
+	since := r.git(t, "rev-parse", "HEAD")
+	for range 3 {
+		r.git(t, "commit", "--quiet", "--allow-empty", "--signoff", "--message=hub: more")
+	}
+	shallow := repository{t.TempDir()}
+	shallow.git(t, "clone", "--quiet", "--depth=2", "file://"+r.dir, ".")
+	for _, c := range []struct {
+		name, since, want string
+		in                repository
+	}{
+		{"whole", since, "3 commits after", r},
+		{"unknown commit", strings.Repeat("a", 40), "is not in the history of", r},
+		{"shallow clone", since, "git fetch --unshallow", shallow},
+		{"no repository", since, "no git checkout", repository{t.TempDir()}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			text, err := os.ReadFile("check-commits")
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.in.write(t, "tools/check-commits", string(text))
+			if output, _ := c.in.run("tools/check-commits", c.since); !strings.Contains(output, c.want) {
+				t.Errorf("want %q in:\n%s", c.want, output)
+			}
+		})
+	}
+}
+
+func TestCheckUpdates(t *testing.T) {
+	const config = `version: 2
+updates:
+- package-ecosystem: gomod
+  directories:
+  - /
+  - /sandbox/programs
+  schedule:
+    interval: weekly
+- package-ecosystem: docker
+  directories:
+  - /
+`
+	for _, c := range []struct {
+		name, file, want string
+	}{
+		{name: "complete"},
+		{name: "a module that is not listed", file: "test/new/go.mod", want: "+/test/new\n"},
+		{name: "an image that is not listed", file: "sandbox/Dockerfile", want: "+/sandbox\n"},
+		{name: "a vendored module of another name", file: "test/new/not-go.mod"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRepository(t, "check-updates")
+			for _, path := range []string{"go.mod", "sandbox/programs/go.mod", "Dockerfile", c.file} {
+				if path != "" {
+					r.write(t, path, "")
+				}
+			}
+			r.write(t, ".github/dependabot.yml", config)
+			r.git(t, "add", ".")
+			output, passed := r.run("tools/check-updates")
+			if passed != (c.want == "") || !strings.Contains(output, c.want) {
+				t.Errorf("passed: %t, want %q in:\n%s", passed, c.want, output)
+			}
+		})
+	}
+	t.Run("a module that is gone", func(t *testing.T) {
+		r := newRepository(t, "check-updates")
+		r.write(t, "go.mod", "")
+		r.write(t, "Dockerfile", "")
+		r.write(t, ".github/dependabot.yml", config)
+		r.git(t, "add", ".")
+		if output, passed := r.run("tools/check-updates"); passed || !strings.Contains(output, "-/sandbox/programs\n") {
+			t.Errorf("passed: %t\n%s", passed, output)
+		}
+	})
+}
