@@ -1,0 +1,321 @@
+package artifact
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/CycloneDX/cyclonedx-go"
+	"github.com/google/go-cmp/cmp"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
+	"helm.sh/helm/v3/pkg/chart/loader"
+)
+
+var date = time.Date(2026, time.November, 22, 12, 0, 0, 0, time.UTC)
+
+// small is a repository whose one product has the programs agent and hub.
+func small(t *testing.T) (source string, p product) {
+	t.Helper()
+	source = t.TempDir()
+	program := "package main\n\nfunc main() { println(1) }\n"
+	for path, text := range map[string]string{
+		"LICENSE":           "free\n",
+		"go.mod":            "module example.com/small\n\ngo 1.26.0\n",
+		"cmd/hub/main.go":   program,
+		"cmd/agent/main.go": program,
+		"deploy/chart/helloworld-addon/Chart.yaml":               "apiVersion: v2\nname: helloworld-addon\nversion: 0.1.0\nappVersion: v0.1.0\n",
+		"deploy/chart/helloworld-addon/values.yaml":              "replicas: 2\n",
+		"deploy/chart/helloworld-addon/templates/configmap.yaml": "kind: ConfigMap\n",
+	} {
+		path = filepath.Join(source, path)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return source, product{name: "small", module: ".", images: []image{
+		{name: "all", description: "Both"}, {name: "one", description: "One", programs: []string{"agent"}},
+	}}
+}
+
+// build returns the content of the release's files by name.
+func build(t *testing.T) map[string][]byte {
+	t.Helper()
+	source, p := small(t)
+	o := Options{
+		Source: source, Out: filepath.Join(t.TempDir(), "new", "dist"), Version: "v0.1.0", Commit: "c0ffee",
+		Date: date, Log: io.Discard, products: []product{p},
+	}
+	if err := Build(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	if err := Build(t.Context(), o); err == nil {
+		t.Error("a release that exists was written again")
+	}
+	files := map[string][]byte{}
+	all, err := filesBelow(o.Out, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range all {
+		if files[f.name], err = os.ReadFile(f.path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return files
+}
+
+func TestBuild(t *testing.T) {
+	files := build(t)
+	again := build(t) // elsewhere, from files of another time
+
+	var names, sums []string
+	for name, content := range files {
+		names = append(names, name)
+		if name != Sums {
+			sums = append(sums, fmt.Sprintf("%x  %s\n", sha256.Sum256(content), name))
+		}
+		if !bytes.Equal(content, again[name]) {
+			t.Errorf("two runs gave different bytes: %s", name)
+		}
+	}
+	slices.Sort(names)
+	if diff := cmp.Diff([]string{
+		"SHA256SUMS", "all-v0.1.0.oci.tar", "helloworld-addon-0.1.0.tgz", "one-v0.1.0.oci.tar",
+		"small-v0.1.0-linux-amd64.cdx.json", "small-v0.1.0-linux-amd64.tar.gz",
+		"small-v0.1.0-linux-arm64.cdx.json", "small-v0.1.0-linux-arm64.tar.gz",
+	}, names); diff != "" {
+		t.Error("files (-want +got):\n" + diff)
+	}
+	slices.SortFunc(sums, func(a, b string) int { return strings.Compare(a[66:], b[66:]) })
+	if diff := cmp.Diff(strings.Join(sums, ""), string(files[Sums])); diff != "" {
+		t.Error("checksums (-want +got):\n" + diff)
+	}
+
+	t.Run("programs", func(t *testing.T) {
+		got := entries(t, uncompressed(t, files["small-v0.1.0-linux-arm64.tar.gz"]))
+		if diff := cmp.Diff([]string{
+			"-rw-r--r-- small-v0.1.0-linux-arm64/LICENSE",
+			"-rwxr-xr-x small-v0.1.0-linux-arm64/agent",
+			"-rwxr-xr-x small-v0.1.0-linux-arm64/hub",
+		}, got); diff != "" {
+			t.Error("archive (-want +got):\n" + diff)
+		}
+	})
+	t.Run("chart", func(t *testing.T) {
+		chart, err := loader.LoadArchive(bytes.NewReader(files["helloworld-addon-0.1.0.tgz"]))
+		if err != nil {
+			t.Fatal("Helm cannot read it:", err)
+		}
+		if chart.Metadata.AppVersion != "v0.1.0" || len(chart.Templates) != 1 {
+			t.Errorf("Helm read version %s and %d templates", chart.Metadata.AppVersion, len(chart.Templates))
+		}
+	})
+	t.Run("SBOM", func(t *testing.T) {
+		var bom cyclonedx.BOM
+		if err := cyclonedx.NewBOMDecoder(bytes.NewReader(files["small-v0.1.0-linux-amd64.cdx.json"]), cyclonedx.BOMFileFormatJSON).Decode(&bom); err != nil {
+			t.Fatal(err)
+		}
+		if bom.Metadata.Timestamp != "2026-11-22T12:00:00Z" {
+			t.Error("time:", bom.Metadata.Timestamp)
+		}
+		var ours, standard bool
+		for _, c := range *bom.Components {
+			ours = ours || c.Name == "example.com/small" && c.Version == "v0.1.0"
+			standard = standard || c.Name == "stdlib" && strings.HasPrefix(c.Version, "go1.")
+		}
+		if !ours || !standard {
+			t.Errorf("the product's module and Go's library: %t and %t", ours, standard)
+		}
+	})
+	t.Run("images", func(t *testing.T) {
+		imagesHave(t, files["all-v0.1.0.oci.tar"], "all", "usr/local/bin/agent", "usr/local/bin/hub")
+		imagesHave(t, files["one-v0.1.0.oci.tar"], "one", "usr/local/bin/agent")
+	})
+}
+
+// imagesHave checks the images in an archive, one for each architecture.
+func imagesHave(t *testing.T, archive []byte, title string, programs ...string) {
+	t.Helper()
+	dir := t.TempDir()
+	unpack(t, archive, dir)
+	top, err := layout.ImageIndexFromPath(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := validate.Index(top); err != nil {
+		t.Fatal(err)
+	}
+	manifest, err := top.IndexManifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{
+		"io.containerd.image.name":          "quay.io/open-cluster-management/" + title + ":v0.1.0",
+		"org.opencontainers.image.ref.name": "v0.1.0",
+	}
+	if diff := cmp.Diff(want, manifest.Manifests[0].Annotations); diff != "" {
+		t.Error("names (-want +got):\n" + diff)
+	}
+	index, err := top.ImageIndex(manifest.Manifests[0].Digest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	platforms, err := index.IndexManifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, d := range platforms.Manifests {
+		got = append(got, d.Platform.String())
+		img, err := index.Image(d.Digest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		imageHas(t, img, title, programs)
+	}
+	if diff := cmp.Diff([]string{"linux/amd64", "linux/arm64"}, got); diff != "" {
+		t.Error("platforms (-want +got):\n" + diff)
+	}
+}
+
+func imageHas(t *testing.T, img v1.Image, title string, programs []string) {
+	t.Helper()
+	config, err := img.ConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if config.Config.User != "65532:65532" || config.Config.Labels["org.opencontainers.image.title"] != title || !config.Created.Equal(date) {
+		t.Errorf("configuration: %+v", config)
+	}
+	layers, err := img.Layers()
+	if err != nil || len(layers) != 1 {
+		t.Fatal("layers:", len(layers), err)
+	}
+	content, err := layers[0].Uncompressed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"drwxr-xr-x usr/", "drwxr-xr-x usr/local/", "drwxr-xr-x usr/local/bin/"}
+	for _, p := range programs {
+		want = append(want, "-rwxr-xr-x "+p)
+	}
+	if diff := cmp.Diff(want, entries(t, content)); diff != "" {
+		t.Error("files (-want +got):\n" + diff)
+	}
+}
+
+func unpack(t *testing.T, content []byte, dir string) {
+	t.Helper()
+	for archive := tar.NewReader(bytes.NewReader(content)); ; {
+		header, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(dir, header.Name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(archive)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// entries lists a tar archive, and checks owner and date.
+func entries(t *testing.T, r io.Reader) (list []string) {
+	t.Helper()
+	for archive := tar.NewReader(r); ; {
+		header, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			return list
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if header.Uid != 0 || !header.ModTime.Equal(date) {
+			t.Errorf("%s: user %d, date %s", header.Name, header.Uid, header.ModTime)
+		}
+		list = append(list, header.FileInfo().Mode().String()+" "+header.Name)
+	}
+}
+
+func uncompressed(t *testing.T, content []byte) io.Reader {
+	t.Helper()
+	r, err := gzip.NewReader(bytes.NewReader(content))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// The images of the release and of docker build are the same ones.
+func TestDockerfiles(t *testing.T) {
+	top := "../../.."
+	quoted := regexp.MustCompile(`([a-z.]+)="([^"]*)"`)
+	for _, c := range []struct {
+		file string
+		p    product
+	}{
+		{"Dockerfile", ours[0]},
+		{"hub-of-hubs-status-sync/Dockerfile", ours[1]},
+	} {
+		t.Run(c.file, func(t *testing.T) {
+			text, err := os.ReadFile(filepath.Join(top, c.file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			labels := map[string][]string{}
+			for _, match := range quoted.FindAllStringSubmatch(string(text), -1) {
+				labels[match[1]] = append(labels[match[1]], match[2])
+			}
+			for _, i := range c.p.images {
+				for name, value := range i.labels("${VERSION}", "${COMMIT}") {
+					if !slices.Contains(labels[name], value) {
+						t.Errorf("image %s: the Dockerfile's %s is %q, the release's %q", i.name, name, labels[name], value)
+					}
+				}
+				for _, command := range i.entrypoint {
+					if line := fmt.Sprintf("ENTRYPOINT [%q]", command); !strings.Contains(string(text), "\n"+line+"\n") {
+						t.Errorf("image %s: the Dockerfile has no line %s", i.name, line)
+					}
+				}
+				for _, program := range i.programs {
+					if !strings.Contains(string(text), "/out/"+program) {
+						t.Errorf("image %s: the Dockerfile lacks %s", i.name, program)
+					}
+				}
+			}
+			if len(c.p.images[0].entrypoint) == 0 && strings.Contains(string(text), "\nENTRYPOINT") {
+				t.Error("the Dockerfile's image has an entrypoint, the release's none")
+			}
+			for _, line := range []string{"USER " + user, "ENV PATH=" + searchPath} {
+				if !strings.Contains(string(text), "\n"+line+"\n") {
+					t.Errorf("the Dockerfile has no line %q", line)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,86 @@
+package artifact
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os/exec"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/CycloneDX/cyclonedx-go"
+	"github.com/anchore/syft/syft/format/common/cyclonedxhelpers"
+	"github.com/anchore/syft/syft/pkg"
+	"github.com/anchore/syft/syft/pkg/cataloger/golang"
+	"github.com/anchore/syft/syft/sbom"
+	"github.com/anchore/syft/syft/source"
+	"github.com/anchore/syft/syft/source/directorysource"
+	"github.com/google/uuid"
+)
+
+const syft = "github.com/anchore/syft"
+
+// writeSBOM writes what the programs in the directory bin are built from, as
+// CycloneDX JSON. Syft finds the modules in the build information of each
+// program, and their licenses in the module cache.
+func (o Options) writeSBOM(ctx context.Context, w io.Writer, base string, p product, bin string) error {
+	src, err := directorysource.New(directorysource.Config{
+		Path: bin, Base: bin, Alias: source.Alias{Name: p.name, Version: o.Version},
+	})
+	if err != nil {
+		return err
+	}
+	resolver, err := src.FileResolver(source.SquashedScope)
+	if err != nil {
+		return err
+	}
+	cache, err := exec.CommandContext(ctx, "go", "env", "GOMODCACHE").Output()
+	if err != nil {
+		return fmt.Errorf("find the module cache: %w", err)
+	}
+	config := golang.DefaultCatalogerConfig().WithSearchLocalModCacheLicenses(true).WithLocalModCacheDir(strings.TrimSpace(string(cache)))
+	packages, relationships, err := golang.NewGoModuleBinaryCataloger(config).Catalog(ctx, resolver)
+	if err != nil {
+		return err
+	}
+	bom := cyclonedxhelpers.ToFormatModel(sbom.SBOM{
+		Artifacts:     sbom.Artifacts{Packages: pkg.NewCollection(packages...)},
+		Relationships: relationships,
+		Source:        src.Describe(),
+		Descriptor:    sbom.Descriptor{Name: "syft", Version: syftVersion()},
+	})
+	// Syft takes a random number, the present time and a hash of the directory's path.
+	bom.SerialNumber = uuid.NewSHA1(uuid.NameSpaceURL, []byte(repository+"/releases/"+o.Version+"/"+base+"#"+o.Commit)).URN()
+	bom.Metadata.Timestamp = o.Date.UTC().Format(time.RFC3339)
+	bom.Metadata.Component = &cyclonedx.Component{
+		BOMRef: p.name + "@" + o.Version, Type: cyclonedx.ComponentTypeApplication, Name: p.name, Version: o.Version,
+	}
+	o.nameVersion(bom)
+	return cyclonedx.NewBOMEncoder(w, cyclonedx.BOMFileFormatJSON).SetPretty(true).Encode(bom)
+}
+
+// nameVersion gives our own modules the release's version: the programs' build
+// information has none for modules that are built in their checkout.
+func (o Options) nameVersion(bom *cyclonedx.BOM) {
+	for i := range *bom.Components {
+		c := &(*bom.Components)[i]
+		if c.Type == cyclonedx.ComponentTypeLibrary && c.Version == "" {
+			c.Version = o.Version
+			c.PackageURL += "@" + o.Version
+		}
+	}
+}
+
+func syftVersion() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	for _, module := range info.Deps {
+		if module.Path == syft {
+			return module.Version
+		}
+	}
+	return ""
+}
