@@ -31,7 +31,12 @@ func Run(ctx context.Context, options *Options) error {
 	if err != nil {
 		return err
 	}
-	servers, err := a.listen(ctx)
+	// The pod's address is open to the network: details are on loopback only.
+	servers, err := httpserver.ListenAll(ctx,
+		httpserver.Endpoint{Flag: manifests.FlagHealthBindAddress, Address: options.HealthBindAddress,
+			Handler: httpserver.HealthHandler(a.checks(), false)},
+		httpserver.Endpoint{Flag: manifests.FlagMetricsBindAddress, Address: options.MetricsBindAddress,
+			Handler: httpserver.MetricsHandler(a.metrics.Registry, a.checks())})
 	if err != nil {
 		return err
 	}
@@ -123,15 +128,15 @@ func (a *agent) mayRenew() error {
 			return err
 		}
 	}
-	return firstFailure(a.checks())
+	return httpserver.FirstFailure(a.checks())
 }
 
 // checks are what has to be right for the agent to do its work.
-func (a *agent) checks() []check {
-	return []check{
-		{name: "hub-credentials", err: a.hub.Ready, detail: func() string { return a.hub.Status().Detail() }},
-		{name: "hub", err: a.hub.Trouble},
-		{name: "mirror", err: func() error {
+func (a *agent) checks() []httpserver.Check {
+	return []httpserver.Check{
+		{Name: "hub-credentials", Err: a.hub.Ready, Detail: func() string { return a.hub.Status().Detail() }},
+		{Name: "hub", Err: a.hub.Trouble},
+		{Name: "mirror", Err: func() error {
 			s := a.session.Load()
 			if s == nil {
 				return errors.New("not started: it waits for the hub's credentials")
@@ -144,23 +149,6 @@ func (a *agent) checks() []check {
 			return errors.Join(stopped, s.mirror.Ready(), s.mirror.Stuck())
 		}},
 	}
-}
-
-// listen binds all addresses before anything is started.
-func (a *agent) listen(ctx context.Context) ([]*httpserver.Server, error) {
-	health, err := httpserver.Listen(ctx, manifests.FlagHealthBindAddress, a.options.HealthBindAddress, healthHandler(a.checks()))
-	if err != nil {
-		return nil, err
-	}
-	if !a.options.metricsEnabled() {
-		return []*httpserver.Server{health}, nil
-	}
-	metrics, err := httpserver.Listen(ctx, manifests.FlagMetricsBindAddress, a.options.MetricsBindAddress,
-		loopbackHandler(a.metrics.Registry, a.checks()))
-	if err != nil {
-		return nil, errors.Join(err, health.Close())
-	}
-	return []*httpserver.Server{health, metrics}, nil
 }
 
 // holder names this agent on the lease: in a pod it is the pod's name.

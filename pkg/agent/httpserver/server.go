@@ -1,6 +1,6 @@
-// Package httpserver serves health and metrics by plain HTTP: it binds an
-// address at once, so that a taken one is told before anything is started, and
-// ends in order. What is served is the caller's.
+// Package httpserver serves health and metrics by plain HTTP. ListenAll binds every
+// address first, so that a taken one fails the start of the program. HealthHandler
+// and MetricsHandler are what the servers serve.
 package httpserver
 
 import (
@@ -12,35 +12,55 @@ import (
 	"time"
 )
 
-// Timeouts of the servers: their requests are a line, and their answers small.
+// Timeouts of the servers, whose requests and answers are small.
 const (
 	requestTimeout  = 10 * time.Second
 	shutdownTimeout = 5 * time.Second
 )
 
-// Server is an HTTP server that listens already.
+// Off is the address that disables a server.
+const Off = "0"
+
+// Endpoint is an address to listen on and what it serves.
+type Endpoint struct {
+	// Flag is the name of the flag with the address, for errors.
+	Flag    string
+	Address string
+	Handler http.Handler
+}
+
+// Server is an HTTP server that already listens.
 type Server struct {
 	flag     string
 	listener net.Listener
 	http     *http.Server
 }
 
-// Listen binds the address that the flag gives; its name is for errors.
-func Listen(ctx context.Context, flag, address string, handler http.Handler) (*Server, error) {
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
-	if err != nil {
-		return nil, fmt.Errorf("listen on --%s %q: %w", flag, address, err)
+// ListenAll binds the address of every endpoint that is not Off. It binds all or
+// none.
+func ListenAll(ctx context.Context, endpoints ...Endpoint) ([]*Server, error) {
+	var servers []*Server
+	for _, e := range endpoints {
+		if e.Address == Off {
+			continue
+		}
+		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", e.Address)
+		if err != nil {
+			err = fmt.Errorf("listen on --%s %q: %w", e.Flag, e.Address, err)
+			for _, s := range servers {
+				err = errors.Join(err, s.listener.Close())
+			}
+			return nil, err
+		}
+		servers = append(servers, &Server{flag: e.Flag, listener: listener, http: &http.Server{
+			Handler:           e.Handler,
+			ReadHeaderTimeout: requestTimeout,
+			ReadTimeout:       requestTimeout,
+			WriteTimeout:      requestTimeout,
+		}})
 	}
-	return &Server{flag: flag, listener: listener, http: &http.Server{
-		Handler:           handler,
-		ReadHeaderTimeout: requestTimeout,
-		ReadTimeout:       requestTimeout,
-		WriteTimeout:      requestTimeout,
-	}}, nil
+	return servers, nil
 }
-
-// Close lets go of the address of a server that was never run.
-func (s *Server) Close() error { return s.listener.Close() }
 
 // Run serves until ctx ends.
 func (s *Server) Run(ctx context.Context) error {

@@ -3,6 +3,7 @@ package sidecar
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -86,11 +87,14 @@ func (r *reporter) say(result error) {
 	}
 }
 
-// leaseProblem is why the lease is not renewed, nil: it is.
+// leaseProblem returns why the lease is not renewed, or nil if it is.
 func (r *reporter) leaseProblem() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.lease
+	if r.lease == nil {
+		return nil
+	}
+	return fmt.Errorf("not renewed: %w", r.lease)
 }
 
 // events writes Events on one pod.

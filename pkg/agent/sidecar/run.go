@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"net/http"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/types"
@@ -66,7 +65,14 @@ func Run(ctx context.Context, options *Options) error {
 		types.NamespacedName{Namespace: options.PodNamespace, Name: options.PodName}, keeper.podUID)
 	defer events.close()
 	reporter := newReporter(clock.RealClock{}, metrics, events.write)
-	servers, err := listen(ctx, options, healthHandler(keeper.credentialsProblem, reporter.leaseProblem), metricsHandler(metrics.registry))
+	servers, err := httpserver.ListenAll(ctx,
+		httpserver.Endpoint{Flag: flagHealthAddress, Address: options.HealthAddress, Handler: httpserver.HealthHandler([]httpserver.Check{
+			{Name: "hub-credentials", Err: keeper.credentialsProblem},
+			// A pod's readiness must not depend on itself, and an unreachable hub is
+			// no reason to remove a pod from its Services.
+			{Name: "lease", Err: reporter.leaseProblem, Passed: "renewed", Info: true},
+		}, true)},
+		httpserver.Endpoint{Flag: flagMetricsAddress, Address: options.MetricsAddress, Handler: httpserver.MetricsHandler(metrics.registry, nil)})
 	if err != nil {
 		return err
 	}
@@ -143,29 +149,4 @@ func managedConfig(kubeconfig string) (*rest.Config, error) {
 	default:
 		return config, nil
 	}
-}
-
-// listen binds all addresses before anything is started.
-func listen(ctx context.Context, options *Options, health, metrics http.Handler) ([]*httpserver.Server, error) {
-	var servers []*httpserver.Server
-	for _, s := range []struct {
-		flag, address string
-		handler       http.Handler
-	}{
-		{flagHealthAddress, options.HealthAddress, health},
-		{flagMetricsAddress, options.MetricsAddress, metrics},
-	} {
-		if s.address == off {
-			continue
-		}
-		server, err := httpserver.Listen(ctx, s.flag, s.address, s.handler)
-		if err != nil {
-			for _, before := range servers {
-				err = errors.Join(err, before.Close())
-			}
-			return nil, err
-		}
-		servers = append(servers, server)
-	}
-	return servers, nil
 }
