@@ -90,6 +90,11 @@ images-multiarch: ## Build both for PLATFORMS with Docker's buildx; PUSH=1 pushe
 	docker buildx build --platform $(PLATFORMS) --file Dockerfile --target multiarch $(IMAGE_ARGS) --tag $(IMAGE) \
 		--output $(if $(PUSH),type=registry,type=oci$(comma)dest=bin/helloworld-addon.oci.tar) bin/multiarch
 
+.PHONY: picture
+picture: bin/ocm-sandbox image-root bin/ocm-demo ## Record docs/demo.svg, the README's picture, from a run of the demo
+	@$(GO_BUILD) -o bin/demo-picture ./test/demo/cmd/demo-picture
+	@bin/ocm-demo --dir='$(SANDBOX_DIR)' --image='$(IMAGE)' --once | bin/demo-picture --out=docs/demo.svg
+
 .PHONY: shell-image
 shell-image: ## Lay out the tests' stand-in for an image with a shell
 	@go build -C test/shell -trimpath -ldflags '-s -w' -o $(CURDIR)/bin/shell-image/bin/sh ./cmd/sh

@@ -174,7 +174,7 @@ func (d *demo) lease() sight {
 
 func (d *demo) addonAvailable() sight {
 	return sight{
-		key: "available", what: "OCM says that the add-on is Available (its registration agent looks at leases every 30 s)",
+		key: "available", what: "OCM reports the add-on as Available (its registration agent reads leases every 30 s)",
 		where: d.hubKubectl() + " -n " + cluster + " get managedclusteraddon " + addonName + " -o yaml",
 		look: func(ctx context.Context) (string, bool, error) {
 			addon, err := d.clients.addon.AddonV1beta1().ManagedClusterAddOns(cluster).Get(ctx, addonName, metav1.GetOptions{})
