@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/jackc/tern/v2/migrate"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -80,45 +79,6 @@ func TestMigrateExisting(t *testing.T) {
 	keys, err := d.open(reader).Scan(t.Context(), zeroKey, 10)
 	if err != nil || len(keys) != 1 {
 		t.Errorf("scanned %v, %v; want the one policy that was there", keys, err)
-	}
-}
-
-// TestMigrateRowsThatAreThere: a migration that changes what a row is about does so for the rows that are there, too, also
-// where they are found by an index.
-func TestMigrateRowsThatAreThere(t *testing.T) {
-	d := emptyDatabase(t, shared)
-	d.exec("CREATE SCHEMA hub_of_hubs")
-	migrator, err := migrate.NewMigrator(t.Context(), d.conn, versionTable)
-	if err != nil {
-		t.Fatal(err)
-	}
-	files, err := migrationFiles()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := migrator.LoadMigrations(files); err != nil {
-		t.Fatal(err)
-	}
-	if err := migrator.MigrateTo(t.Context(), 4); err != nil {
-		t.Fatal(err)
-	}
-	name := strings.Repeat("long-", 13) + "name"
-	tables := []string{"subscription_reports", "subscription_statuses"}
-	for _, table := range tables {
-		d.insertRow(table, "hub1", `{"metadata": {"namespace": "ns", "name": "`+name+`",
-			"labels": {"apps.open-cluster-management.io/hosting-subscription": "`+("ns." + name)[:63]+`"}}}`)
-	}
-	if err := Migrate(t.Context(), d.url); err != nil {
-		t.Fatal(err)
-	}
-	// A session of before does not take the index for what it is now asked.
-	fresh := d.another()
-	defer fresh.conn.Close(t.Context())
-	fresh.exec("SET enable_seqscan = off")
-	for _, table := range tables {
-		if got := fresh.text("SELECT count(*) FROM status."+table+" WHERE hub_of_hubs.subject('"+table+"', payload) = $1", "ns/"+name); got != "1" {
-			t.Errorf("%s rows of %s are found, want 1", got, table)
-		}
 	}
 }
 

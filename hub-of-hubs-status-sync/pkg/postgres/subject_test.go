@@ -66,24 +66,20 @@ func (d *database) migrateTo(version int32) {
 	}
 }
 
-// TestLongSubscription: rows that were there before the migration are found after it, by the index, and looked at.
+// TestLongSubscription: a Subscription's rows are found by the index where their label is cut off, also rows that were
+// written before the indexes were built.
 func TestLongSubscription(t *testing.T) {
 	d := emptyDatabase(t, shared)
-	d.migrateTo(4)
+	d.migrateTo(1)
 	name := strings.Repeat("n", 80)
 	d.insertSpec("subscriptions", "4", name)
 	row := fmt.Sprintf(`{"metadata": {"namespace": "ns", "name": %q, "labels": {%q: "ns.%s"}}}`, name, status.LabelHostingSubscription, name[:60])
 	d.insertRow("subscription_statuses", "hub1", row)
 	d.insertRow("subscription_reports", "hub1", row)
-	store := d.open(reader)
-	_, before := look(t, store, "")
 	if err := Migrate(t.Context(), d.url); err != nil {
 		t.Fatal(err)
 	}
-	if _, after := look(t, store, before.Next); !after.Reset {
-		t.Error("nobody looks at the rows that were there")
-	}
-	snapshot, err := store.Read(t.Context(), []status.Key{key(status.KindSubscriptionStatus, "4"), key(status.KindSubscriptionReport, "4")})
+	snapshot, err := d.open(reader).Read(t.Context(), []status.Key{key(status.KindSubscriptionStatus, "4"), key(status.KindSubscriptionReport, "4")})
 	if err != nil || snapshot.Rows != 2 {
 		t.Errorf("read %d rows, %v; want both", snapshot.Rows, err)
 	}

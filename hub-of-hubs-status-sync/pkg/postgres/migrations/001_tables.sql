@@ -1,4 +1,4 @@
--- The tables as the users of hub-of-hubs have them. Where they exist already nothing is changed.
+-- The tables of hub-of-hubs (https://github.com/stolostron/hub-of-hubs-postgresql). Existing ones are not changed.
 CREATE SCHEMA IF NOT EXISTS spec;
 CREATE SCHEMA IF NOT EXISTS status;
 CREATE SCHEMA IF NOT EXISTS local_spec;
@@ -116,7 +116,7 @@ CREATE TABLE IF NOT EXISTS status.leaf_hub_heartbeats (
 );
 CREATE UNIQUE INDEX IF NOT EXISTS leaf_hub_heartbeats_leaf_hub_idx ON status.leaf_hub_heartbeats (leaf_hub_name);
 
--- The last one is the add-on's own.
+-- The last one is this add-on's; hub-of-hubs has the others.
 {{ range list "placementrules" "placements" "placementdecisions" "subscription_statuses" "subscription_reports" "managedclusteraddons" }}
 CREATE TABLE IF NOT EXISTS status.{{ . }} (
     id uuid NOT NULL,

@@ -1,27 +1,31 @@
--- The indexes that the status sync reads by. Building one locks its table against writes: about half a minute for ten
--- million rows. Who cannot have that builds it before, under the same name and CONCURRENTLY.
+-- The indexes that the status sync reads by. Building one locks its table against writes, about half a minute for ten
+-- million rows. To avoid that, build it before the migration under the same name with CREATE INDEX CONCURRENTLY.
 
 -- A policy's rows, from the index alone.
 CREATE INDEX IF NOT EXISTS compliance_policy_leaf_hub_cluster_idx
     ON status.compliance (id, leaf_hub_name, cluster_name) INCLUDE (compliance, error);
 
--- Which object of the global hub a row is about: namespace/name, or null where the row does not say. For a
--- PlacementDecision it is the Placement, for a subscription's status or report the Subscription; an add-on has no
--- namespace of its own on the global hub.
+-- subject returns the object of the global hub that a row is about, as namespace/name, or null where the row does not name
+-- one. For a PlacementDecision it is the Placement, for a subscription's status or report the Subscription. An add-on has
+-- no namespace on the global hub.
+--
+-- A subscription's status or report has its Subscription as a label, namespace.name, cut to the 63 characters that a label
+-- may have (https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#syntax-and-character-set). So the
+-- row's own name counts where the label may be the beginning of it, and the label elsewhere.
 CREATE FUNCTION hub_of_hubs.subject(source text, payload jsonb) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-    SELECT CASE source
-        WHEN 'placementdecisions' THEN
+    SELECT CASE
+        WHEN source = 'placementdecisions' THEN
             (payload -> 'metadata' ->> 'namespace') || '/' || coalesce(
                 payload -> 'metadata' -> 'labels' ->> 'cluster.open-cluster-management.io/placement',
                 regexp_replace(payload -> 'metadata' ->> 'name', '-decision-[0-9]+$', ''))
-        WHEN 'subscription_statuses' THEN coalesce(
+        WHEN source IN ('subscription_statuses', 'subscription_reports')
+            AND rtrim(left((payload -> 'metadata' ->> 'namespace') || '.' || (payload -> 'metadata' ->> 'name'), 63), '-_.')
+                IS DISTINCT FROM rtrim(payload -> 'metadata' -> 'labels' ->> 'apps.open-cluster-management.io/hosting-subscription', '-_.')
+        THEN coalesce(
             regexp_replace(payload -> 'metadata' -> 'labels' ->> 'apps.open-cluster-management.io/hosting-subscription', '\.', '/'),
             (payload -> 'metadata' ->> 'namespace') || '/' || (payload -> 'metadata' ->> 'name'))
-        WHEN 'subscription_reports' THEN coalesce(
-            regexp_replace(payload -> 'metadata' -> 'labels' ->> 'apps.open-cluster-management.io/hosting-subscription', '\.', '/'),
-            (payload -> 'metadata' ->> 'namespace') || '/' || (payload -> 'metadata' ->> 'name'))
-        WHEN 'managedclusteraddons' THEN payload -> 'metadata' ->> 'name'
+        WHEN source = 'managedclusteraddons' THEN payload -> 'metadata' ->> 'name'
         ELSE (payload -> 'metadata' ->> 'namespace') || '/' || (payload -> 'metadata' ->> 'name')
     END
 $$;
@@ -32,3 +36,21 @@ CREATE INDEX IF NOT EXISTS {{ . }}_subject_idx ON spec.{{ . }} (hub_of_hubs.subj
 {{ range list "placementrules" "placements" "placementdecisions" "subscription_statuses" "subscription_reports" "managedclusteraddons" }}
 CREATE INDEX IF NOT EXISTS {{ . }}_subject_idx ON status.{{ . }} (hub_of_hubs.subject('{{ . }}', payload));
 {{ end }}
+
+-- addon_says returns an add-on's conditions without their messages and times. So add-ons with the same conditions can be
+-- counted in the database. Values of unexpected types are kept, for the program to report.
+CREATE FUNCTION hub_of_hubs.addon_says(payload jsonb) RETURNS jsonb
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT jsonb_build_object('status', CASE
+        WHEN jsonb_typeof(payload -> 'status' -> 'conditions') = 'array' THEN jsonb_build_object('conditions', (
+            SELECT coalesce(jsonb_agg(c.says ORDER BY c.says), '[]') FROM (
+                SELECT CASE WHEN jsonb_typeof(e) = 'object'
+                    THEN jsonb_build_object('type', e -> 'type', 'status', e -> 'status', 'reason', e -> 'reason')
+                    ELSE e END AS says
+                FROM jsonb_array_elements(payload -> 'status' -> 'conditions') e) c))
+        WHEN jsonb_typeof(payload -> 'status') = 'object'
+            THEN jsonb_build_object('conditions', payload -> 'status' -> 'conditions')
+        ELSE payload -> 'status' END)
+$$;
+ALTER TABLE status.managedclusteraddons
+    ADD COLUMN says jsonb GENERATED ALWAYS AS (hub_of_hubs.addon_says(payload)) STORED;

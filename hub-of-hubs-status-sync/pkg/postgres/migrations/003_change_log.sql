@@ -1,18 +1,17 @@
--- What changed, for readers that want to read no more than that. Writers know nothing of it: triggers fill it, once for
--- each statement, whoever writes.
+-- The log of changed objects. Triggers write it once per statement, so writers need not know of it.
 --
--- A reader's cursor is the snapshot of its last look. What that snapshot did not see is new, so no change is lost
--- because a transaction that began earlier was committed later, and none waits for another one.
+-- A reader's cursor is the snapshot of its last read. Every row that this snapshot did not see is new. So no change is lost
+-- when a transaction began earlier and was committed later, and no transaction waits for another.
 CREATE TABLE hub_of_hubs.change_log (
     source text NOT NULL,
-    -- the id of a row of spec.* or status.compliance, or the subject of a row of the other tables; empty: all of them
+    -- the id of a row of spec.* or status.compliance, the subject of a row of another table, or empty for all rows
     key text NOT NULL,
     xid xid8 NOT NULL DEFAULT pg_current_xact_id(),
     changed_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 CREATE INDEX change_log_xid_idx ON hub_of_hubs.change_log (xid);
 
--- Rows that trimmed sees may be gone. pending becomes trimmed when it is old enough.
+-- Rows that the snapshot trimmed sees may have been deleted. pending becomes trimmed after five minutes.
 CREATE TABLE hub_of_hubs.change_log_state (
     only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
     trimmed pg_snapshot,
@@ -23,7 +22,8 @@ CREATE TABLE hub_of_hubs.change_log_state (
 INSERT INTO hub_of_hubs.change_log_state (pending, pending_since, last_trim)
 VALUES (pg_current_snapshot(), clock_timestamp(), clock_timestamp());
 
--- The functions run as their owner, so that writers need no right to the log.
+-- The functions run as their owner, so writers need no rights on the log.
+-- An update that moves a row from one policy to another changes both policies.
 CREATE FUNCTION hub_of_hubs.log_compliance() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -34,14 +34,14 @@ BEGIN
         INSERT INTO hub_of_hubs.change_log (source, key)
         SELECT DISTINCT TG_TABLE_NAME, o.id::text FROM old_rows o;
     ELSE
-        -- an update that changes nothing is no change
+        -- an update that changes no value is not logged
         INSERT INTO hub_of_hubs.change_log (source, key)
-        SELECT TG_TABLE_NAME, changed.id::text FROM (
-            SELECT n.id FROM (
-                SELECT id, leaf_hub_name, cluster_name, error, compliance FROM new_rows
-                EXCEPT ALL SELECT id, leaf_hub_name, cluster_name, error, compliance FROM old_rows) n
-            UNION
-            (SELECT id FROM old_rows EXCEPT SELECT id FROM new_rows)) changed;
+        SELECT DISTINCT TG_TABLE_NAME, changed.id::text FROM (
+            (SELECT id, leaf_hub_name, cluster_name, error, compliance FROM new_rows
+                EXCEPT ALL SELECT id, leaf_hub_name, cluster_name, error, compliance FROM old_rows)
+            UNION ALL
+            (SELECT id, leaf_hub_name, cluster_name, error, compliance FROM old_rows
+                EXCEPT ALL SELECT id, leaf_hub_name, cluster_name, error, compliance FROM new_rows)) changed;
     END IF;
     IF FOUND THEN
         PERFORM pg_notify('hub_of_hubs_status', '');
@@ -123,13 +123,22 @@ CREATE TRIGGER log_truncate AFTER TRUNCATE ON {{ .table }}
 {{ template "logged" dict "table" (printf "spec.%s" .) "function" "log_spec" }}
 {{ end }}
 
--- The log trims itself when a leaf hub beats, at most once a minute and a bounded number of rows at once: what was
--- committed more than five to ten minutes ago. A reader whose cursor is older finds that out from change_log_state.
+-- Each heartbeat of a leaf hub trims the log: rows that were committed more than five to ten minutes ago, at most once a
+-- minute, and at every heartbeat while more rows are left than one of them deletes, which is up to 50,000 in about a second.
+-- A reader whose cursor is older detects that by change_log_state. Transaction ids in the future are those of the server
+-- that the database was restored from: such rows are deleted, and such snapshots are replaced.
 CREATE FUNCTION hub_of_hubs.trim_change_log() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
+    begun constant timestamptz = clock_timestamp();
+    chunk constant bigint = 5000;
+    removed bigint;
     state hub_of_hubs.change_log_state;
 BEGIN
+    -- at a stricter isolation level a concurrent trim would fail the heartbeat
+    IF current_setting('transaction_isolation') <> 'read committed' THEN
+        RETURN NULL;
+    END IF;
     PERFORM FROM hub_of_hubs.change_log_state s WHERE s.last_trim < clock_timestamp() - interval '1 minute';
     IF NOT FOUND THEN
         RETURN NULL;
@@ -138,17 +147,36 @@ BEGIN
     IF NOT FOUND THEN
         RETURN NULL;
     END IF;
-    IF state.pending_since < clock_timestamp() - interval '5 minutes' THEN
+    IF pg_snapshot_xmax(state.trimmed) > pg_snapshot_xmax(pg_current_snapshot()) THEN
+        state.trimmed = NULL;
+    END IF;
+    IF pg_snapshot_xmax(state.pending) > pg_snapshot_xmax(pg_current_snapshot()) THEN
+        state.pending = pg_current_snapshot();
+        state.pending_since = clock_timestamp();
+    ELSIF state.pending_since < clock_timestamp() - interval '5 minutes' THEN
         state.trimmed = state.pending;
         state.pending = pg_current_snapshot();
         state.pending_since = clock_timestamp();
     END IF;
+    FOR turn IN 1 .. 10 LOOP
+        -- this transaction's own id may be beyond its snapshot
+        DELETE FROM hub_of_hubs.change_log WHERE ctid = ANY (ARRAY(
+            SELECT l.ctid FROM hub_of_hubs.change_log l
+            WHERE l.xid >= pg_snapshot_xmax(pg_current_snapshot()) AND l.xid <> pg_current_xact_id()
+            LIMIT chunk));
+        GET DIAGNOSTICS removed = ROW_COUNT;
+        IF removed < chunk THEN
+            DELETE FROM hub_of_hubs.change_log WHERE ctid = ANY (ARRAY(
+                SELECT l.ctid FROM hub_of_hubs.change_log l
+                WHERE l.xid < pg_snapshot_xmax(state.trimmed) AND pg_visible_in_snapshot(l.xid, state.trimmed)
+                LIMIT chunk));
+            GET DIAGNOSTICS removed = ROW_COUNT;
+        END IF;
+        EXIT WHEN removed < chunk OR clock_timestamp() > begun + interval '1 second';
+    END LOOP;
     UPDATE hub_of_hubs.change_log_state SET trimmed = state.trimmed, pending = state.pending,
-        pending_since = state.pending_since, last_trim = clock_timestamp();
-    DELETE FROM hub_of_hubs.change_log WHERE ctid = ANY (ARRAY(
-        SELECT l.ctid FROM hub_of_hubs.change_log l
-        WHERE l.xid < pg_snapshot_xmax(state.trimmed) AND pg_visible_in_snapshot(l.xid, state.trimmed)
-        LIMIT 200000));
+        pending_since = state.pending_since,
+        last_trim = CASE WHEN removed < chunk THEN clock_timestamp() ELSE '-infinity' END;
     RETURN NULL;
 END $$;
 CREATE TRIGGER trim_change_log AFTER INSERT OR UPDATE ON status.leaf_hub_heartbeats

@@ -1,5 +1,5 @@
--- Who reads for the status sync and who writes for the status report. They cannot log in: grant them to the users that
--- the programs' DATABASE_URL names.
+-- The roles of the status sync (reader) and the status report (writer). They cannot log in: grant them to the users in the
+-- programs' DATABASE_URL.
 DO $$
 DECLARE
     missing text;
@@ -9,7 +9,7 @@ BEGIN
             BEGIN
                 EXECUTE format('CREATE ROLE %I NOLOGIN', missing);
             EXCEPTION
-                -- roles belong to the server: another database's migration was faster
+                -- roles belong to the server, so another database's migration may have created it
                 WHEN duplicate_object OR unique_violation THEN NULL;
                 WHEN insufficient_privilege THEN
                     RAISE EXCEPTION 'role % does not exist and may not be created by %', missing, current_user
