@@ -47,10 +47,6 @@ func Run(ctx context.Context, options *Options) error {
 	}
 	group.Go(func() error { return a.hub.Run(ctx, a.serve) })
 	group.Go(func() error {
-		a.trimmer.run(ctx)
-		return nil
-	})
-	group.Go(func() error {
 		a.lease.Run(ctx)
 		return nil
 	})
@@ -72,7 +68,6 @@ type agent struct {
 	hub       *hubclient.Manager
 	lease     *lease.Renewer
 	metrics   *metrics.Metrics
-	trimmer   *trimmer
 	announcer *announcer
 	// session is nil while there is no connection to the hub.
 	session atomic.Pointer[session]
@@ -87,7 +82,6 @@ func newAgent(options *Options) (*agent, error) {
 	a.hub = a.newHub()
 	a.announcer = newAnnouncer(a.hubState, a.clock, nil)
 	a.metrics = metrics.New(a.clock, metrics.Sources{Summary: a.summary, Hub: a.hub.Status})
-	a.trimmer = newTrimmer(a.clock)
 	a.lease = lease.New(lease.Config{
 		Spec: lease.Spec{
 			Namespace: options.Namespace, Name: manifests.AgentLease,

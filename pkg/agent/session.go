@@ -73,7 +73,7 @@ func (a *agent) newSession(ctx context.Context, hub *kubeclient.Client) (*sessio
 		Scope: mirror.Scope{HubNamespace: cluster, InstallNamespace: namespace},
 		Hub:   hub.ConfigMaps(cluster), Copies: copies, Writer: copies, Clock: a.clock,
 		DeletionHold: a.options.DeletionHold, Released: s.released,
-		Gate: s.gate, Observer: observer{a.metrics, s.events, namespace, cluster}, Looked: s.looked, QueueMetrics: a.metrics.Queue(),
+		Gate: s.gate, Observer: observer{a.metrics, s.events, namespace, cluster}, Looked: s.reporter.Notify, QueueMetrics: a.metrics.Queue(),
 	})
 	var err error
 	s.addOn, err = view.New(ctx, "ManagedClusterAddOn "+cluster+"/"+manifests.AddonName,
@@ -108,12 +108,6 @@ func (s *session) gate(marker *mirror.Copy) error {
 func (s *session) released() bool {
 	addOn := s.addOnOnHub()
 	return addOn != nil && addOn.Released
-}
-
-// looked is called when the mirror has looked at a name.
-func (s *session) looked() {
-	s.reporter.Notify()
-	s.agent.trimmer.work()
 }
 
 // addOnChanged looks at everything again when the mirror may write more.
