@@ -17,6 +17,7 @@ import (
 	"open-cluster-management.io/helloworld-addon/pkg/agent/kubeclient"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/metrics"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/mirror"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/mirror/plan"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/report"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/report/condition"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/uninstall"
@@ -70,7 +71,7 @@ func (a *agent) newSession(ctx context.Context, hub *kubeclient.Client) (*sessio
 	s.events = report.NewEvents(ctx, hub.Events(cluster), cluster, a.clock)
 	copies := a.managed.ConfigMaps(namespace)
 	s.mirror = mirror.New(mirror.Config{
-		Scope: mirror.Scope{HubNamespace: cluster, InstallNamespace: namespace},
+		Scope: plan.Scope{HubNamespace: cluster, InstallNamespace: namespace},
 		Hub:   hub.ConfigMaps(cluster), Copies: copies, Writer: copies, Clock: a.clock,
 		DeletionHold: a.options.DeletionHold, Released: s.released,
 		Gate: s.gate, Observer: observer{a.metrics, s.events, namespace, cluster}, Looked: s.reporter.Notify, QueueMetrics: a.metrics.Queue(),
@@ -88,7 +89,7 @@ func (s *session) addOnOnHub() *condition.AddOn {
 }
 
 // gate says whether the mirror may write.
-func (s *session) gate(marker *mirror.Copy) error {
+func (s *session) gate(marker *plan.Copy) error {
 	known := uninstall.AddOn{Known: s.addOn.Synced()}
 	if addOn := s.addOnOnHub(); addOn != nil {
 		known.UID, known.Deleting, known.Reported = addOn.UID, addOn.Deleting, addOn.Condition != nil
@@ -158,7 +159,7 @@ func (s *session) state() condition.State {
 }
 
 // namesOf returns the failures' names, and the reason of the first.
-func namesOf(failures []mirror.Failure) (names []string, reason string) {
+func namesOf(failures []plan.Failure) (names []string, reason string) {
 	for _, failure := range failures {
 		names = append(names, failure.Name)
 	}
@@ -176,12 +177,12 @@ type observer struct {
 }
 
 // NotInSync writes an event on the ConfigMap on the hub.
-func (o observer) NotInSync(failure mirror.Failure, uid types.UID) {
+func (o observer) NotInSync(failure plan.Failure, uid types.UID) {
 	reason, message := report.EventFailed, failure.Reason
 	switch failure.Kind {
-	case mirror.Conflict:
+	case plan.Conflict:
 		reason = report.EventConflict
-	case mirror.Contested:
+	case plan.Contested:
 		reason = report.EventContested
 	default:
 		message = fmt.Sprintf("namespace %s on cluster %s: %s", o.namespace, o.cluster, message)
@@ -190,7 +191,7 @@ func (o observer) NotInSync(failure mirror.Failure, uid types.UID) {
 }
 
 // summary is what the metrics count, nil while there is no mirror.
-func (a *agent) summary() *mirror.Summary {
+func (a *agent) summary() *plan.Summary {
 	if s := a.session.Load(); s != nil && s.mirror.Listed() {
 		summary := s.mirror.Summary()
 		return &summary

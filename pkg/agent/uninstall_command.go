@@ -20,7 +20,7 @@ import (
 	"open-cluster-management.io/helloworld-addon/pkg/agent/hubclient"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/hubclient/credentials"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/kubeclient"
-	"open-cluster-management.io/helloworld-addon/pkg/agent/mirror"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/mirror/plan"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/report"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/report/condition"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/uninstall"
@@ -84,7 +84,7 @@ func (o *uninstallOptions) run(ctx context.Context) error {
 	}
 	a.warnOfRights(ctx, nil)
 	err := uninstall.New(uninstall.Config{
-		Scope:  mirror.Scope{HubNamespace: o.ClusterName, InstallNamespace: o.Namespace},
+		Scope:  plan.Scope{HubNamespace: o.ClusterName, InstallNamespace: o.Namespace},
 		AddOn:  types.UID(o.addOnUID),
 		Owner:  func(ctx context.Context) (*metav1.OwnerReference, error) { return o.markerOwner(ctx, a) },
 		Client: a.managed.ConfigMaps(o.Namespace),

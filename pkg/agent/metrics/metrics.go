@@ -17,6 +17,7 @@ import (
 	"open-cluster-management.io/helloworld-addon/pkg/agent/hubclient"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/hubclient/credentials"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/mirror"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/mirror/plan"
 )
 
 // prefix is that of every metric of the agent's own.
@@ -42,7 +43,7 @@ type Metrics struct {
 // Sources are what is asked when the metrics are read.
 type Sources struct {
 	// Summary is that of the mirror, nil while there is none.
-	Summary func() *mirror.Summary
+	Summary func() *plan.Summary
 	// Hub is how things are with the hub's credentials.
 	Hub func() credentials.Status
 }
@@ -73,7 +74,7 @@ func New(clock clock.PassiveClock, sources Sources) *Metrics {
 }
 
 // Wrote counts a write.
-func (m *Metrics) Wrote(kind mirror.Kind, result mirror.Result) {
+func (m *Metrics) Wrote(kind plan.Kind, result mirror.Result) {
 	m.writes.WithLabelValues(label(kind), string(result)).Inc()
 	if result == mirror.Success {
 		m.lastSuccess.Set(float64(m.clock.Now().UnixNano()) / float64(time.Second))

@@ -7,13 +7,13 @@ import (
 	"k8s.io/utils/clock"
 
 	"open-cluster-management.io/helloworld-addon/pkg/agent/hubclient/credentials"
-	"open-cluster-management.io/helloworld-addon/pkg/agent/mirror"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/mirror/plan"
 )
 
 // TestDepthIsOfTheQueueInUse: a mirror that ends before it has listed both sides
 // leaves names in its queue, which are not those that the next one has to look at.
 func TestDepthIsOfTheQueueInUse(t *testing.T) {
-	m := New(clock.RealClock{}, Sources{Summary: func() *mirror.Summary { return nil },
+	m := New(clock.RealClock{}, Sources{Summary: func() *plan.Summary { return nil },
 		Hub: func() credentials.Status { return credentials.Status{} }})
 	queue := func(names ...string) {
 		q := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[string]{Name: "mirror", MetricsProvider: m.Queue()})

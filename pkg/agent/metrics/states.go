@@ -5,7 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"open-cluster-management.io/helloworld-addon/pkg/agent/mirror"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/mirror/plan"
 )
 
 var (
@@ -58,6 +58,6 @@ func (s *states) Collect(metrics chan<- prometheus.Metric) {
 	}
 }
 
-func label(kind mirror.Kind) string {
+func label(kind plan.Kind) string {
 	return strings.ToLower(string(kind))
 }

@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"errors"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"open-cluster-management.io/helloworld-addon/internal/testing/fakeapi"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/mirror/plan"
 )
 
 func TestCopyLife(t *testing.T) {
@@ -85,7 +87,7 @@ func TestConflictHeals(t *testing.T) {
 	w.source("deleted", "ours")
 	w.source("adopted", "ours")
 	w.start()
-	w.eventually("two conflicts", func() bool { return len(w.controller.Failures()) == 2 })
+	w.eventually("two conflicts", func() bool { return len(w.controller.Summary().Conflicts) == 2 })
 	if w.value("deleted") != "theirs" || w.value("adopted") != "theirs" {
 		t.Fatal("wrote what is not ours")
 	}
@@ -93,9 +95,9 @@ func TestConflictHeals(t *testing.T) {
 	w.target("adopted", "theirs", adopt, label("team", "blue"))
 	w.eventuallyValue("deleted", "ours")
 	w.eventuallyValue("adopted", "ours")
-	w.eventually("no conflict", func() bool { return len(w.controller.Failures()) == 0 })
+	w.eventually("no conflict", func() bool { return len(w.controller.Summary().Conflicts) == 0 })
 	if w.get("adopted").Labels["team"] != "blue" {
-		t.Error("somebody's label is gone")
+		t.Error("a label of others is gone")
 	}
 }
 
@@ -112,7 +114,7 @@ func TestImmutableAndFinalizers(t *testing.T) {
 	w.eventuallyValue("held", "1")
 	w.target("held", "1", owned, func(cm *corev1.ConfigMap) { cm.Finalizers = []string{"example.com/hold"} })
 	w.managed.Remove("configmaps", "copies", "held")
-	w.eventually("held is reported", func() bool { return len(w.controller.Failures()) == 1 })
+	w.eventually("held is reported", func() bool { return len(w.failed()) == 1 })
 	w.target("held", "1", owned)
 	w.managed.Remove("configmaps", "copies", "held")
 	w.eventually("held is there again", func() bool { cm := w.get("held"); return cm != nil && cm.DeletionTimestamp == nil })
@@ -205,49 +207,34 @@ func TestRefusedWritesAreRetriedAndReported(t *testing.T) {
 	}
 	w.source("a", "1")
 	w.start()
-	w.eventually("reported", func() bool { return len(w.controller.Failures()) == 1 })
-	if f := w.controller.Failures()[0]; f.Kind != Create || !strings.Contains(f.Reason, "terminated") {
+	w.eventually("reported", func() bool { return len(w.failed()) == 1 })
+	if f := w.failed()[0]; f.Kind != plan.Create || !strings.Contains(f.Reason, "terminated") {
 		t.Errorf("failure %v", f)
 	}
 	refuse.Store(false)
 	w.eventuallyValue("a", "1")
-	w.eventually("cleared", func() bool { return len(w.controller.Failures()) == 0 })
+	w.eventually("cleared", func() bool { return len(w.failed()) == 0 })
 }
 
-func TestHubThatManagesItself(t *testing.T) {
+// TestReplaceKeepsWhatOthersAdded: labels of others stay (docs/design.md#rule-4-drift), also when the copy is deleted and the API
+// server refuses the create at first.
+func TestReplaceKeepsWhatOthersAdded(t *testing.T) {
 	w := newWorld(t)
-	w.managed = w.hub
-	w.scope = Scope{HubNamespace: "local-cluster", InstallNamespace: "local-cluster"}
-	w.source("kube-root-ca.crt", "one")
-	w.source("a", "1")
-	w.start()
-	w.eventually("ready", func() bool { return w.controller.Ready() == nil })
-	w.source("b", "1")
-	w.hub.Remove("configmaps", "local-cluster", "a")
-	w.eventually("relation known", func() bool {
-		w.controller.mu.Lock()
-		defer w.controller.mu.Unlock()
-		return w.controller.relation == Same
-	})
-	w.eventually("queue is empty", func() bool { return w.controller.queue.Len() == 0 })
-	if got := writes(w.hub.Requests()); len(got) > 0 {
-		t.Errorf("wrote %v", got)
+	w.target("fixed", "1", owned, immutable, label("team", "blue"))
+	w.source("fixed", "2", immutable)
+	var refused atomic.Int32
+	w.managed.Before = func(r fakeapi.Request) *apierrors.StatusError {
+		if r.Verb == "create" && refused.Add(1) <= 3 {
+			return apierrors.NewInternalError(errors.New("no"))
+		}
+		return nil
 	}
-}
-
-// TestNamespacesOfOneName: as long as nothing tells that they are two, nothing
-// is deleted; what was left alone is made good once something does.
-func TestNamespacesOfOneName(t *testing.T) {
-	w := newWorld(t)
-	w.scope = Scope{HubNamespace: scope.HubNamespace, InstallNamespace: scope.HubNamespace}
-	w.target("orphan", "1", owned)
 	w.start()
-	w.eventually("ready", func() bool { return w.controller.Ready() == nil })
-	w.eventually("looked at", func() bool { return w.controller.queue.Len() == 0 })
-	if w.value("orphan") != "1" {
-		t.Fatal("deleted what may be a source")
+	w.eventuallyValue("fixed", "2")
+	if refused.Load() < 4 {
+		t.Fatalf("%d creates, want the first three refused", refused.Load())
 	}
-	w.source("a", "1")
-	w.eventuallyValue("a", "1")
-	w.eventuallyValue("orphan", "-")
+	if diff := cmp.Diff("blue", w.get("fixed").Labels["team"]); diff != "" {
+		t.Errorf("the label of others (-want +got):\n%s", diff)
+	}
 }

@@ -1,24 +1,39 @@
-// Package mirror keeps copies of the ConfigMaps of one namespace on the hub in
-// one namespace of the managed cluster.
+// Package mirror keeps copies of the ConfigMaps of one namespace on the hub in one
+// namespace of the managed cluster.
 //
-// The rules are in the pure part: Plan and PlanOne turn what is on the two
-// sides into actions, and know no client. Controller is the thin part: it
-// watches both sides, plans one name at a time, and carries the action out.
-// It is level-triggered: what an event says is never used, only that the name
-// has to be looked at again.
+// The rules are in package plan, which is pure. This package is the shell around
+// it: [Controller] watches both namespaces and works on one name at a time. It is
+// level-triggered: an event only says which name to look at again, not what to do.
 //
-// What it guarantees:
-//   - it writes and deletes only what it owns (see Copy.Owned), and every
-//     change names the UID and the resource version that was planned on, so
-//     that a stale cache cannot touch anything else;
-//   - nothing is planned before both sides were listed whole, and a list or a
-//     watch that fails keeps what was known: nothing is deleted for it;
-//   - in sync, it makes no request but the two watches;
-//   - deletions that only a list implies are held for a while when they are many
-//     (brake): a hub may have been restored without its ConfigMaps;
-//   - it writes a copy that another writer keeps changing back once a minute in
-//     the end (contest); a change of the source is never delayed by that.
+// A ConfigMap takes this way from the hub's watch to the write of its copy:
 //
-// It does not report to the hub, does not remove the copies when the add-on is
-// uninstalled, and does not decide whether it may write: it is told (Gate).
+//  1. view/watch.go lists and watches the namespace on the hub
+//  2. view/view.go caches each object, and calls back with its name
+//  3. plan/objects.go reduces the object to the fields that the mirror needs
+//  4. controller.go queues the name; a worker looks the name up in both caches
+//  5. plan/plan.go decides what has to be done
+//  6. plan/book.go decides whether it is done now or later
+//  7. plan/record.go holds what is remembered of the name for that
+//  8. write.go writes the copy
+//
+// Afterwards the controller records the outcome in the book, and plan/summary.go
+// makes of it what state.go returns to the reports and the health checks.
+//
+// Guarantees:
+//   - The mirror writes and deletes only objects that it owns. Every change names
+//     the UID and resource version that it was planned on, so that a stale cache
+//     cannot change another object (docs/design.md#rule-3-ownership).
+//   - It writes nothing before both namespaces are listed completely. A failed list
+//     or watch keeps the last known state: nothing is deleted because of it
+//     (docs/design.md#rule-5-prune).
+//   - In sync, it sends no request but its two watches
+//     (docs/design.md#rule-7-silence).
+//   - Many removals that only a list implies are held for a time
+//     (docs/design.md#rule-10-removals).
+//   - A copy that another writer keeps changing back is written once a minute in the
+//     end. A change of its source is never delayed by that
+//     (docs/design.md#rule-11-contest).
+//
+// Other packages report to the hub, remove the copies when the add-on is
+// uninstalled, and decide whether the mirror may write (Config.Gate).
 package mirror

@@ -15,7 +15,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"open-cluster-management.io/helloworld-addon/internal/testing/configmaps"
 	"open-cluster-management.io/helloworld-addon/internal/testing/fakeapi"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/mirror/plan"
 )
 
 // Interruptions in make test, and with LONG_TESTS set.
@@ -103,19 +105,19 @@ func interrupt(t *testing.T, seed int) bool {
 // them.
 func interruptible(random *rand.Rand) (hub, managed map[string]*corev1.ConfigMap, writes int) {
 	for writes < 2 {
-		state := make([]byte, 2*len(fuzzNames))
+		state := make([]byte, 2*len(configmaps.Names))
 		for i := range state {
 			// An object that is being deleted has finalizers, which nobody here
 			// takes off.
 			state[i] = byte(random.UintN(256)) &^ (64 * byte(i%2))
 		}
-		hub, managed = statesFrom(state)
+		hub, managed = configmaps.FromBytes(state)
 		writes = 0
 		for _, action := range planAll(hub, managed) {
-			if action.Kind == Replace {
+			if action.Kind == plan.Replace {
 				writes++
 			}
-			if action.Writes() {
+			if action.Kind.Writes() {
 				writes++
 			}
 		}
@@ -216,7 +218,7 @@ func unavailable() *apierrors.StatusError {
 
 func (c *interruption) state(server *fakeapi.Server, namespace string) map[string]*corev1.ConfigMap {
 	state := map[string]*corev1.ConfigMap{}
-	for _, name := range fuzzNames {
+	for _, name := range configmaps.Names {
 		if cm, ok := server.Get("configmaps", namespace, name).(*corev1.ConfigMap); ok {
 			state[name] = cm
 		}
@@ -224,10 +226,27 @@ func (c *interruption) state(server *fakeapi.Server, namespace string) map[strin
 	return state
 }
 
-// settled says whether there is nothing to do.
+// planAll plans every name.
+func planAll(hub, managed map[string]*corev1.ConfigMap) []plan.Action {
+	var actions []plan.Action
+	for _, name := range configmaps.Names {
+		var source *plan.Source
+		var target *plan.Copy
+		if cm := hub[name]; cm != nil {
+			source = plan.NewSource(cm)
+		}
+		if cm := managed[name]; cm != nil {
+			target = scope.NewCopy(cm)
+		}
+		actions = append(actions, scope.Plan(name, source, target))
+	}
+	return actions
+}
+
+// settled reports whether there is nothing to do.
 func (c *interruption) settled() bool {
 	for _, action := range planAll(c.state(c.world.hub, scope.HubNamespace), c.state(c.world.managed, scope.InstallNamespace)) {
-		if action.Writes() {
+		if action.Kind.Writes() {
 			return false
 		}
 	}
@@ -237,7 +256,7 @@ func (c *interruption) settled() bool {
 func (c *interruption) check(hub, before map[string]*corev1.ConfigMap) {
 	after := c.state(c.world.managed, scope.InstallNamespace)
 	for name, cm := range before {
-		if mayWrite(cm) {
+		if configmaps.MayWrite(cm) {
 			continue
 		}
 		if c.what == raced && after[name] != nil {
@@ -248,10 +267,10 @@ func (c *interruption) check(hub, before map[string]*corev1.ConfigMap) {
 		}
 	}
 	for name, cm := range hub {
-		checkCopy(c.t, cm, before[name], after[name])
+		configmaps.Check(c.t, cm, before[name], after[name])
 	}
 	for name, cm := range before {
-		if hub[name] == nil && after[name] != nil && !Excluded(name) && scope.NewCopy(cm).Owned {
+		if hub[name] == nil && after[name] != nil && !configmaps.Excluded(name) && configmaps.IsOwned(cm) {
 			c.t.Errorf("%s: the copy %s of nothing is still there", c.name, name)
 		}
 	}
@@ -261,7 +280,7 @@ func (c *interruption) wait(what string, condition func() bool) {
 	deadline := time.Now().Add(30 * time.Second)
 	for !condition() {
 		if time.Now().After(deadline) {
-			c.t.Errorf("%s: not %s within 30 s; failures %v", c.name, what, c.world.controller.Failures())
+			c.t.Errorf("%s: not %s within 30 s; failures %v", c.name, what, c.world.failed())
 			return
 		}
 		time.Sleep(time.Millisecond)

@@ -2,8 +2,9 @@ package mirror
 
 import (
 	"errors"
+	"time"
 
-	"open-cluster-management.io/helloworld-addon/manifests"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/mirror/plan"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/view"
 )
 
@@ -21,55 +22,45 @@ func (c *Controller) Resync() {
 	}
 }
 
-// Summary says how things are now.
-func (c *Controller) Summary() Summary {
-	c.mu.Lock()
-	sources, copies, relation, failures := c.sources, c.copies, c.relation, c.failures.sorted()
-	contested := c.contests.sorted()
-	held, until := c.brake.sorted()
-	c.mu.Unlock()
+// Summary returns the present state of all names.
+func (c *Controller) Summary() plan.Summary {
+	sources, copies := c.views()
 	if sources == nil {
-		return Summary{}
+		return plan.Summary{}
 	}
-	summary := Summarize(relation, sources.List(), func(name string) *Copy {
+	var summary plan.Summary
+	c.locked(func() { summary = c.book.Troubles() })
+	if c.released() {
+		summary.Held, summary.HeldUntil = nil, time.Time{}
+	}
+	return summary.Count(sources.List(), func(name string) *plan.Copy {
 		return copies.Get(c.config.Scope.InstallNamespace, name)
-	}, failures, contested)
-	if len(held) > 0 && !c.released() {
-		summary.Held, summary.HeldUntil = held, until
-	}
-	return summary
+	})
 }
 
-// Stopped says why nothing is written, or nil.
+// Stopped returns why the mirror may not write, or nil.
 func (c *Controller) Stopped() error {
-	_, copies := c.views()
-	if copies == nil {
-		return c.gate(nil)
+	if _, copies := c.views(); copies != nil {
+		return c.gate(c.marker())
 	}
-	return c.gate(copies.Get(c.config.Scope.InstallNamespace, manifests.UninstallMarker))
+	return c.gate(nil)
 }
 
-// gate returns nil as long as the mirror may write. While the gate is closed, the
-// period of a hold is suspended.
-func (c *Controller) gate(marker *Copy) error {
+// gate returns nil as long as the mirror may write. Otherwise it suspends the hold of
+// removals.
+func (c *Controller) gate(marker *plan.Copy) error {
 	err := c.config.Gate(marker)
 	if err != nil {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.brake.suspend()
+		c.locked(c.book.Suspend)
 	}
 	return err
 }
 
-// Failures lists what keeps ConfigMaps from being in sync, sorted by name.
-func (c *Controller) Failures() []Failure {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.failures.sorted()
+func (c *Controller) released() bool {
+	return c.config.Released != nil && c.config.Released()
 }
 
-// Ready says what keeps the mirror from doing its work: a side that is not
-// listed yet, or that cannot be read any more.
+// Ready returns nil when both namespaces are listed and can be read.
 func (c *Controller) Ready() error {
 	sources, copies := c.views()
 	if sources == nil {
@@ -78,21 +69,21 @@ func (c *Controller) Ready() error {
 	return errors.Join(sources.Err(), copies.Err())
 }
 
-// Stuck says why nothing can be written any more, or nil. What keeps single
-// ConfigMaps from being written is in Failures.
+// Stuck returns why nothing can be written any more, or nil. Failures of single
+// ConfigMaps are in Summary.
 func (c *Controller) Stuck() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return stuck(c.trend, c.failures, c.config.Clock.Now())
+	return c.book.Stuck(c.config.Clock.Now())
 }
 
-// Listed says whether both sides were listed.
+// Listed reports whether both namespaces were listed.
 func (c *Controller) Listed() bool {
 	sources, copies := c.views()
 	return sources != nil && sources.Synced() && copies.Synced()
 }
 
-// Unreadable says why a side cannot be read, or nil.
+// Unreadable returns why a namespace cannot be read, or nil.
 func (c *Controller) Unreadable() error {
 	sources, copies := c.views()
 	if sources == nil {
@@ -101,7 +92,7 @@ func (c *Controller) Unreadable() error {
 	return errors.Join(sources.Unreadable(), copies.Unreadable())
 }
 
-func (c *Controller) views() (*view.View[*Source], *view.View[*Copy]) {
+func (c *Controller) views() (*view.View[*plan.Source], *view.View[*plan.Copy]) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.sources, c.copies

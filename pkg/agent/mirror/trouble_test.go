@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -11,9 +12,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/clock"
+	"k8s.io/klog/v2"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"open-cluster-management.io/helloworld-addon/internal/testing/fakeapi"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/mirror/plan"
 )
 
 func answer(code int32, reason metav1.StatusReason, causes ...metav1.StatusCause) *apierrors.StatusError {
@@ -141,8 +144,8 @@ func TestManagedClusterInTrouble(t *testing.T) {
 				w.source(fmt.Sprintf("n%d", i), "1")
 			}
 			w.start()
-			w.eventually("all told", func() bool { return len(w.controller.Failures()) == names })
-			if f := w.controller.Failures()[0]; f.Kind != Create || !strings.Contains(f.Reason, test.err.ErrStatus.Message) {
+			w.eventually("all told", func() bool { return len(w.failed()) == names })
+			if f := w.failed()[0]; f.Kind != plan.Create || !strings.Contains(f.Reason, test.err.ErrStatus.Message) {
 				t.Errorf("told %v", f)
 			}
 			if s := w.controller.Summary(); s.Wanted != names || s.Synced != 0 || len(s.Failed) != names || s.Pending != 0 {
@@ -158,7 +161,7 @@ func TestManagedClusterInTrouble(t *testing.T) {
 			})
 			down.Store(false)
 			recovered := time.Now()
-			w.eventually("all made good", func() bool { return len(w.controller.Failures()) == 0 })
+			w.eventually("all made good", func() bool { return len(w.failed()) == 0 })
 			// One by one it would be 50 s.
 			if took := time.Since(recovered); took > 15*time.Second {
 				t.Errorf("recovering took %s", took)
@@ -180,7 +183,7 @@ func TestOneThatFailsForGood(t *testing.T) {
 	w.source("bad", "1")
 	w.target("bad", "0", owned)
 	w.start()
-	w.eventually("told", func() bool { return len(w.controller.Failures()) == 1 })
+	w.eventually("told", func() bool { return len(w.failed()) == 1 })
 	for i := range 200 {
 		w.source(fmt.Sprintf("n%d", i), "1")
 	}
@@ -199,17 +202,22 @@ func TestOneThatFailsForGood(t *testing.T) {
 	}
 }
 
+// TestPace: the retries of all names together are limited.
 func TestPace(t *testing.T) {
-	p := newPace(clock.RealClock{})
-	for range 10 * retryBurst {
-		p.When("others" + fmt.Sprint(time.Now().UnixNano()))
+	c := New(Config{Scope: scope, Clock: clocktesting.NewFakeClock(start), Observer: &watcher{}})
+	t.Cleanup(c.queue.ShutDown)
+	down := errors.New("no answer")
+	for i := range 10 * retryBurst {
+		c.backOff(fmt.Sprint("n", i), down)
 	}
-	if wait := p.When("a"); wait < 50*time.Second {
+	if wait := c.backOff("a", down); wait < 50*time.Second {
 		t.Errorf("the 1,001st of many failures waits %s only", wait)
 	}
-	p.reset()
-	p.Forget("a")
-	if wait := p.When("a"); wait > retryBase {
+	if wait := c.backOff("a", nil); wait > 0 {
+		t.Errorf("a name that works waits %s", wait)
+	}
+	c.report(klog.Background(), plan.Change{Cleared: true, NoneLeft: true}, "a", nil)
+	if wait := c.backOff("a", down); wait > 20*time.Millisecond {
 		t.Errorf("when all is well again the first failure waits %s", wait)
 	}
 }
@@ -272,4 +280,36 @@ func TestAnswersTheMarker(t *testing.T) {
 	w.eventually("answered anew", func() bool {
 		return w.get(marker).Annotations["helloworld.open-cluster-management.io/stopped"] == "uid-2"
 	})
+}
+
+// TestConflictForGood: an admission plugin that answers 409 to every write is
+// named, with its words, and not asked again and again.
+func TestConflictForGood(t *testing.T) {
+	for _, reason := range []metav1.StatusReason{metav1.StatusReasonConflict, metav1.StatusReasonAlreadyExists} {
+		t.Run(string(reason), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			refusal := answer(http.StatusConflict, reason)
+			refusal.ErrStatus.Message = `admission webhook "policy.example.com" denied the request`
+			w.managed.Before = func(r fakeapi.Request) *apierrors.StatusError {
+				if r.Verb == "create" {
+					return refusal
+				}
+				return nil
+			}
+			w.source("a", "1")
+			w.start()
+			w.eventually("named", func() bool { return len(w.failed()) == 1 })
+			want := "create ConfigMap a: " + refusal.ErrStatus.Message
+			if f := w.failed()[0]; f.Kind != plan.Create || f.Reason != want {
+				t.Errorf("told %v, want %q", f, want)
+			}
+			if s := w.controller.Summary(); len(s.Failed) != 1 || s.Pending != 0 {
+				t.Errorf("summary %+v", s)
+			}
+			if got := len(writes(w.managed.Requests())); got > 8 {
+				t.Errorf("%d writes until it was named", got)
+			}
+		})
+	}
 }

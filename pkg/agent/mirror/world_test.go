@@ -11,9 +11,24 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
+	"open-cluster-management.io/helloworld-addon/internal/testing/configmaps"
 	"open-cluster-management.io/helloworld-addon/internal/testing/fakeapi"
 	"open-cluster-management.io/helloworld-addon/internal/testing/runtest"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/kubeclient"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/mirror/plan"
+)
+
+var scope = plan.Scope{HubNamespace: configmaps.HubNamespace, InstallNamespace: configmaps.InstallNamespace}
+
+// start is when fake clocks start.
+var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// The fixtures of package configmaps.
+var (
+	label     = configmaps.Label
+	owned     = configmaps.Owned
+	adopt     = configmaps.Adoptable
+	immutable = configmaps.Immutable
 )
 
 // world is a hub and a managed cluster, and a mirror between them that is not
@@ -21,7 +36,7 @@ import (
 type world struct {
 	t            *testing.T
 	hub, managed *fakeapi.Server
-	scope        Scope
+	scope        plan.Scope
 	controller   *Controller
 	// closed is what the gate says.
 	closed  atomic.Pointer[error]
@@ -38,11 +53,11 @@ type world struct {
 type watcher struct {
 	mu       sync.Mutex
 	results  map[string]int
-	failures []Failure
+	failures []plan.Failure
 	latency  []time.Duration
 }
 
-func (w *watcher) Wrote(kind Kind, result Result) {
+func (w *watcher) Wrote(kind plan.Kind, result Result) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.results == nil {
@@ -70,7 +85,7 @@ func (w *watcher) unmeasured() int {
 	return count
 }
 
-func (w *watcher) NotInSync(failure Failure, _ types.UID) {
+func (w *watcher) NotInSync(failure plan.Failure, _ types.UID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.failures = append(w.failures, failure)
@@ -101,7 +116,7 @@ func (w *world) start() (stop func()) {
 	return runtest.Start(w.t, w.controller.Run)
 }
 
-func (w *world) gate(*Copy) error {
+func (w *world) gate(*plan.Copy) error {
 	if err := w.closed.Load(); err != nil {
 		return *err
 	}
@@ -109,13 +124,13 @@ func (w *world) gate(*Copy) error {
 }
 
 func (w *world) source(name, value string, changes ...func(*corev1.ConfigMap)) {
-	cm := configMap(name, map[string]string{"k": value}, changes...)
+	cm := configmaps.New(name, map[string]string{"k": value}, changes...)
 	cm.Namespace = w.scope.HubNamespace
 	w.hub.Put("configmaps", cm)
 }
 
 func (w *world) target(name, value string, changes ...func(*corev1.ConfigMap)) {
-	cm := configMap(name, map[string]string{"k": value}, changes...)
+	cm := configmaps.New(name, map[string]string{"k": value}, changes...)
 	cm.Namespace = w.scope.InstallNamespace
 	w.managed.Put("configmaps", cm)
 }
@@ -133,10 +148,13 @@ func (w *world) value(name string) string {
 	return "-"
 }
 
+// failed are the names that could not be written.
+func (w *world) failed() []plan.Failure { return w.controller.Summary().Failed }
+
 func (w *world) eventually(what string, condition func() bool) {
 	w.t.Helper()
 	runtest.Eventually(w.t, what, condition, func() string {
-		return fmt.Sprintf("failures %v, ready %v", w.controller.Failures(), w.controller.Ready())
+		return fmt.Sprintf("failures %v, ready %v", w.controller.Summary().Failed, w.controller.Ready())
 	})
 }
 

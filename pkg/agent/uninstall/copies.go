@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"open-cluster-management.io/helloworld-addon/manifests"
-	"open-cluster-management.io/helloworld-addon/pkg/agent/mirror"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/mirror/plan"
 )
 
 // Copy is a copy that has to go.
@@ -24,11 +24,11 @@ type Copy struct {
 }
 
 // Owned are those of the ConfigMaps that the mirror of this scope owns.
-func Owned(scope mirror.Scope, configMaps []corev1.ConfigMap) []Copy {
+func Owned(scope plan.Scope, configMaps []corev1.ConfigMap) []Copy {
 	var copies []Copy
 	for i := range configMaps {
 		cm := &configMaps[i]
-		if mirror.Excluded(cm.Name) || !scope.NewCopy(cm).Owned {
+		if plan.Excluded(cm.Name) || !scope.NewCopy(cm).Owned {
 			continue
 		}
 		copies = append(copies, Copy{Name: cm.Name, UID: cm.UID, ResourceVersion: cm.ResourceVersion,

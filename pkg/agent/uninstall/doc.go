@@ -20,5 +20,5 @@
 // goes on; whatever copies come back keep it from ending. So it does where the
 // API server refuses the marker.
 //
-// It deletes nothing but what the mirror owns (mirror.Copy.Owned).
+// It deletes nothing but what the mirror owns (plan.Copy.Owned).
 package uninstall

@@ -14,7 +14,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"open-cluster-management.io/helloworld-addon/manifests"
-	"open-cluster-management.io/helloworld-addon/pkg/agent/mirror"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/mirror/plan"
 )
 
 const (
@@ -53,7 +53,7 @@ type LeaseClient interface {
 
 // Config is what a Hook works with.
 type Config struct {
-	Scope mirror.Scope
+	Scope plan.Scope
 	// AddOn is the UID of the ManagedClusterAddOn that is being deleted.
 	AddOn types.UID
 	// Owner finds what the marker goes with, which has to be in the same namespace:

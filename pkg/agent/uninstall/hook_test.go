@@ -17,7 +17,7 @@ import (
 	"open-cluster-management.io/helloworld-addon/internal/testing/fakeapi"
 	"open-cluster-management.io/helloworld-addon/internal/testing/runtest"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/kubeclient"
-	"open-cluster-management.io/helloworld-addon/pkg/agent/mirror"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/mirror/plan"
 )
 
 const (
@@ -64,7 +64,7 @@ func (c *cluster) start(ctx context.Context) {
 		c.t.Fatal(err)
 	}
 	hook := New(Config{
-		Scope: mirror.Scope{HubNamespace: "cluster1", InstallNamespace: namespace}, AddOn: "uid-1",
+		Scope: plan.Scope{HubNamespace: "cluster1", InstallNamespace: namespace}, AddOn: "uid-1",
 		Owner:  c.owner,
 		Client: client.ConfigMaps(namespace), Leases: client.Leases(namespace), Clock: c.clock,
 		Report: c.report, ReportRemoved: c.reportRemoved,

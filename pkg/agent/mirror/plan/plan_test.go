@@ -1,4 +1,4 @@
-package mirror
+package plan
 
 import (
 	"maps"
@@ -9,19 +9,26 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"open-cluster-management.io/helloworld-addon/internal/testing/configmaps"
 	"open-cluster-management.io/helloworld-addon/manifests"
 )
 
-var scope = Scope{HubNamespace: "cluster1", InstallNamespace: "copies"}
+var scope = Scope{HubNamespace: configmaps.HubNamespace, InstallNamespace: configmaps.InstallNamespace}
 
-// configMap is an object in the tests' tables.
-func configMap(name string, data map[string]string, changes ...func(*corev1.ConfigMap)) *corev1.ConfigMap {
-	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: data}
-	for _, change := range changes {
-		change(cm)
-	}
-	return cm
-}
+// The fixtures of package configmaps.
+var (
+	configMap   = configmaps.New
+	label       = configmaps.Label
+	annotation  = configmaps.Annotation
+	owned       = configmaps.Owned
+	adopt       = configmaps.Adoptable
+	optOut      = configmaps.OptOut
+	immutable   = configmaps.Immutable
+	terminating = configmaps.Terminating
+
+	one = map[string]string{"k": "1"}
+	two = map[string]string{"k": "2"}
+)
 
 func onHub(cm *corev1.ConfigMap) *Source {
 	cm.Namespace, cm.UID, cm.ResourceVersion = scope.HubNamespace, types.UID("hub-"+cm.Name), "1"
@@ -33,34 +40,8 @@ func onManaged(cm *corev1.ConfigMap) *Copy {
 	return scope.NewCopy(cm)
 }
 
-func owned(cm *corev1.ConfigMap) {
-	label(manifests.ManagedByLabel, manifests.ManagedByAgent)(cm)
-	annotation(manifests.SourceAnnotation, scope.SourceOf(cm.Name))(cm)
-}
-
-func label(key, value string) func(*corev1.ConfigMap) {
-	return func(cm *corev1.ConfigMap) { metav1.SetMetaDataLabel(&cm.ObjectMeta, key, value) }
-}
-
-func annotation(key, value string) func(*corev1.ConfigMap) {
-	return func(cm *corev1.ConfigMap) { metav1.SetMetaDataAnnotation(&cm.ObjectMeta, key, value) }
-}
-
-func immutable(cm *corev1.ConfigMap) { cm.Immutable = new(bool); *cm.Immutable = true }
-
-func terminating(cm *corev1.ConfigMap) {
-	now := metav1.Now()
-	cm.DeletionTimestamp, cm.Finalizers = &now, []string{"example.com/hold"}
-}
-
-var (
-	adopt  = annotation(manifests.AdoptAnnotation, manifests.AdoptTrue)
-	optOut = label(manifests.SyncLabel, manifests.SyncDisabled)
-	one    = map[string]string{"k": "1"}
-	two    = map[string]string{"k": "2"}
-)
-
-func TestPlanOne(t *testing.T) {
+// TestDecide has the table of the package comment, row by row.
+func TestDecide(t *testing.T) {
 	tests := []struct {
 		name   string
 		reason string
@@ -69,20 +50,20 @@ func TestPlanOne(t *testing.T) {
 		want   Kind
 	}{
 		{"nothing anywhere", "an event about what is gone on both sides", nil, nil, Ignore},
-		{"new source", "rule 2", configMap("a", one), nil, Create},
-		{"in sync", "rule 7: silent", configMap("a", one), configMap("a", one, owned), InSync},
+		{"new source", "docs/design.md#rule-2-copy", configMap("a", one), nil, Create},
+		{"in sync", "docs/design.md#rule-7-silence", configMap("a", one), configMap("a", one, owned), InSync},
 		{"changed source", "one write", configMap("a", two), configMap("a", one, owned), Update},
 		{"empty and absent data", "the API makes no difference", configMap("a", map[string]string{}), configMap("a", nil, owned), InSync},
 		{"becomes immutable", "an update may set it", configMap("a", one, immutable), configMap("a", one, owned), Update},
 		{"stays immutable", "in sync", configMap("a", one, immutable), configMap("a", one, owned, immutable), InSync},
 		{"immutable data changed", "the API refuses an update", configMap("a", two, immutable), configMap("a", one, owned, immutable), Replace},
 		{"mutable again", "the API refuses to take immutable back", configMap("a", one), configMap("a", one, owned, immutable), Replace},
-		{"source gone", "rule 5", nil, configMap("a", one, owned), Delete},
-		{"source opts out", "rule 5", configMap("a", one, optOut), configMap("a", one, owned), Delete},
-		{"opted out, never copied", "rule 1", configMap("a", one, optOut), nil, Ignore},
+		{"source gone", "docs/design.md#rule-5-prune", nil, configMap("a", one, owned), Delete},
+		{"source opts out", "docs/design.md#rule-5-prune", configMap("a", one, optOut), configMap("a", one, owned), Delete},
+		{"opted out, never copied", "docs/design.md#rule-1-source", configMap("a", one, optOut), nil, Ignore},
 		{"sync label with another value", "only disabled opts out", configMap("a", one, label(manifests.SyncLabel, "yes")), nil, Create},
-		{"foreign without source", "rule 3", nil, configMap("a", one), Ignore},
-		{"foreign in the way", "rule 3", configMap("a", one), configMap("a", one), Conflict},
+		{"foreign without source", "docs/design.md#rule-3-ownership", nil, configMap("a", one), Ignore},
+		{"foreign in the way", "docs/design.md#rule-3-ownership", configMap("a", one), configMap("a", one), Conflict},
 		{"foreign in the way, opted out", "nothing is wanted", configMap("a", one, optOut), configMap("a", one), Ignore},
 		{"label alone", "both marks make a copy ours", configMap("a", one), configMap("a", one, label(manifests.ManagedByLabel, manifests.ManagedByAgent)), Conflict},
 		{"source annotation alone", "both marks make a copy ours", nil, configMap("a", one, annotation(manifests.SourceAnnotation, "cluster1/a")), Ignore},
@@ -90,17 +71,17 @@ func TestPlanOne(t *testing.T) {
 			configMap("a", one, owned, annotation(manifests.SourceAnnotation, "cluster10/a")), Ignore},
 		{"copy of another cluster's agent in the way", "two agents may share a namespace", configMap("a", one),
 			configMap("a", one, owned, annotation(manifests.SourceAnnotation, "cluster10/a")), Conflict},
-		{"given over", "rule 3", configMap("a", one), configMap("a", two, adopt), Update},
+		{"given over", "docs/design.md#rule-3-ownership", configMap("a", one), configMap("a", two, adopt), Update},
 		{"given over with the same content", "the marks are missing", configMap("a", one), configMap("a", one, adopt), Update},
 		{"given over by another value", "only true gives over", configMap("a", one), configMap("a", one, annotation(manifests.AdoptAnnotation, "yes")), Conflict},
 		{"given over, immutable", "the API refuses an update", configMap("a", one), configMap("a", two, adopt, immutable), Replace},
 		{"given over without source", "nothing to take it for", nil, configMap("a", one, adopt), Ignore},
 		{"copy being deleted, wanted", "create when it is gone", configMap("a", one), configMap("a", one, owned, terminating), Wait},
 		{"copy being deleted, unwanted", "it goes by itself", nil, configMap("a", one, owned, terminating), Ignore},
-		{"root CA on the hub", "rule 1", configMap("kube-root-ca.crt", one), nil, Ignore},
-		{"root CA on both sides", "rule 1", configMap("kube-root-ca.crt", one), configMap("kube-root-ca.crt", two, adopt), Ignore},
-		{"root CA that looks owned", "rule 1", nil, configMap("kube-root-ca.crt", two, owned), Ignore},
-		{"service CA on the hub", "rule 1", configMap("openshift-service-ca.crt", one), nil, Ignore},
+		{"root CA on the hub", "docs/design.md#rule-1-source", configMap("kube-root-ca.crt", one), nil, Ignore},
+		{"root CA on both sides", "docs/design.md#rule-1-source", configMap("kube-root-ca.crt", one), configMap("kube-root-ca.crt", two, adopt), Ignore},
+		{"root CA that looks owned", "docs/design.md#rule-1-source", nil, configMap("kube-root-ca.crt", two, owned), Ignore},
+		{"service CA on the hub", "docs/design.md#rule-1-source", configMap("openshift-service-ca.crt", one), nil, Ignore},
 		{"uninstall marker on the hub", "a copy would make the agent stop", configMap("helloworld-agent-uninstall", one), nil, Ignore},
 	}
 	for _, test := range tests {
@@ -114,7 +95,7 @@ func TestPlanOne(t *testing.T) {
 			if test.target != nil {
 				name, target = test.target.Name, onManaged(test.target)
 			}
-			action := PlanOne(scope, Distinct, name, source, target)
+			action := scope.Plan(name, source, target)
 			if action.Kind != test.want {
 				t.Errorf("got %s, want %s (%s)", action.Kind, test.want, test.reason)
 			}
@@ -145,7 +126,7 @@ func TestWhatIsWritten(t *testing.T) {
 		},
 		Data: two, BinaryData: map[string][]byte{"b": {0, 1}},
 	}
-	if diff := cmp.Diff(Action{Kind: Create, Name: "a", Object: fresh}, PlanOne(scope, Distinct, "a", source, nil)); diff != "" {
+	if diff := cmp.Diff(Action{Kind: Create, Name: "a", Object: fresh}, scope.Plan("a", source, nil)); diff != "" {
 		t.Errorf("create (-want +got):\n%s", diff)
 	}
 
@@ -154,70 +135,20 @@ func TestWhatIsWritten(t *testing.T) {
 	replaced.OwnerReferences = []metav1.OwnerReference{{Name: "owner"}}
 	want := Action{Kind: Replace, Name: "a", Object: replaced, UID: "managed-a", ResourceVersion: "7"}
 	target := onManaged(configMap("a", one, owned, foreign, immutable))
-	if diff := cmp.Diff(want, PlanOne(scope, Distinct, "a", source, target)); diff != "" {
+	if diff := cmp.Diff(want, scope.Plan("a", source, target)); diff != "" {
 		t.Errorf("replace (-want +got):\n%s", diff)
 	}
 
 	updated := replaced.DeepCopy()
 	updated.UID, updated.ResourceVersion, updated.Finalizers = "managed-a", "7", []string{"example.com/hold"}
 	target = onManaged(configMap("a", one, owned, foreign))
-	if diff := cmp.Diff(Action{Kind: Update, Name: "a", Object: updated}, PlanOne(scope, Distinct, "a", source, target)); diff != "" {
+	if diff := cmp.Diff(Action{Kind: Update, Name: "a", Object: updated}, scope.Plan("a", source, target)); diff != "" {
 		t.Errorf("update (-want +got):\n%s", diff)
 	}
 
 	remove := Action{Kind: Delete, Name: "a", UID: "managed-a", ResourceVersion: "7"}
-	if diff := cmp.Diff(remove, PlanOne(scope, Distinct, "a", nil, target)); diff != "" {
+	if diff := cmp.Diff(remove, scope.Plan("a", nil, target)); diff != "" {
 		t.Errorf("delete (-want +got):\n%s", diff)
-	}
-}
-
-func TestRelate(t *testing.T) {
-	self := Scope{HubNamespace: "local-cluster", InstallNamespace: "local-cluster"}
-	at := func(uid types.UID) (*Source, *Copy) {
-		id := Identity{Name: "kube-root-ca.crt", Namespace: self.HubNamespace, UID: uid}
-		return &Source{Identity: id}, &Copy{Identity: id}
-	}
-	source, sameCopy := at("1")
-	_, otherCopy := at("2")
-	_, restored := at("1")
-	restored.Namespace = scope.InstallNamespace
-	tests := []struct {
-		name   string
-		scope  Scope
-		source *Source
-		target *Copy
-		want   Relation
-	}{
-		{"two names are two namespaces", scope, source, otherCopy, Distinct},
-		{"one UID in two namespaces: a cluster restored from another's backup", scope, source, restored, Distinct},
-		{"one name, one object", self, source, sameCopy, Same},
-		{"one name on two clusters", self, source, otherCopy, Distinct},
-		{"one name, no object on both sides", self, source, nil, Undecided},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			sources, copies := map[string]*Source{source.Name: test.source}, map[string]*Copy{}
-			if test.target != nil {
-				copies[test.target.Name] = test.target
-			}
-			if got := Relate(test.scope, sources, copies); got != test.want {
-				t.Errorf("got %s, want %s", got, test.want)
-			}
-		})
-	}
-}
-
-func TestRelationKeepsFromWriting(t *testing.T) {
-	missing, gone := onHub(configMap("a", one)), onManaged(configMap("a", one, owned))
-	for relation, want := range map[Relation][]Kind{
-		Distinct:  {Create, Delete},
-		Undecided: {Create, Ignore},
-		Same:      {Ignore, Ignore},
-	} {
-		got := []Kind{PlanOne(scope, relation, "a", missing, nil).Kind, PlanOne(scope, relation, "a", nil, gone).Kind}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", relation, diff)
-		}
 	}
 }
 
@@ -266,7 +197,7 @@ func TestConflictReason(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			action := PlanOne(scope, Distinct, "a", NewSource(configMap("a", two)), scope.NewCopy(test.target))
+			action := scope.Plan("a", NewSource(configMap("a", two)), scope.NewCopy(test.target))
 			if diff := cmp.Diff(test.want, action.Reason); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

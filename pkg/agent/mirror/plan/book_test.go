@@ -1,0 +1,344 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+func TestExceeds(t *testing.T) {
+	tests := []struct {
+		name, reason    string
+		missing, copies int
+		want            bool
+	}{
+		{"nothing", "there is nothing to hold", 0, 0, false},
+		{"all of three", "a person may have deleted so few", 3, 3, false},
+		{"all of four", "the hub may have lost them", 4, 4, true},
+		{"half", "as many are there as are missing", 50, 100, false},
+		{"more than half", "the hub may have lost them", 51, 100, true},
+		{"100 of 5,000", "a clean-up while the agent was away", 100, 5000, false},
+		{"all of 5,000", "the hub was restored without ConfigMaps", 5000, 5000, true},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if got := exceeds(test.missing, test.copies); got != test.want {
+				t.Errorf("%s: got %t", test.reason, got)
+			}
+		})
+	}
+}
+
+// holding is a Book with the list of the hub that its removals are judged by.
+type holding struct {
+	*Book
+	missing []string
+	copies  int
+}
+
+// judge makes the hub's list lack these sources of so many copies.
+func (h *holding) judge(missing []string, copies int, now time.Time) bool {
+	h.missing, h.copies = missing, copies
+	return h.Book.judge(missing, copies, now) != nil
+}
+
+// remove looks at a name whose source is missing, and returns how long its removal
+// waits.
+func (h *holding) remove(name string, released bool, seconds int) string {
+	turn := h.Begin(Action{Kind: Delete, Name: name}, nil, &Copy{}, Situation{Now: at(seconds), Released: released,
+		Missing: func() ([]string, int) { return h.missing, h.copies }})
+	return turn.Wait.String()
+}
+
+// back looks at a name whose source is there.
+func (h *holding) back(name string) {
+	h.Begin(Action{Kind: InSync, Name: name}, &Source{}, &Copy{}, Situation{Now: start})
+}
+
+func (h *holding) held() []string { return h.Troubles().Held }
+
+// TestHold: docs/design.md#rule-10-removals.
+func TestHold(t *testing.T) {
+	const period = 10 * time.Minute
+	five := []string{"a", "b", "c", "d", "e"}
+	six := append(slices.Clone(five), "f")
+	tests := []struct {
+		name, reason string
+		do           func(h *holding) any
+		want         any
+	}{
+		{"too many are held", "the hub may have lost them", func(h *holding) any {
+			return []any{h.judge(five, 8, start), h.held(), h.remove("a", false, 60)}
+		}, []any{true, five, "9m0s"}},
+		{"few are not", "a person deleted them", func(h *holding) any {
+			return []any{h.judge(five, 10, start), h.held(), h.remove("a", false, 0)}
+		}, []any{false, []string(nil), "0s"}},
+		{"a watch event", "it was made while the agent was connected", func(h *holding) any {
+			h.Deleted("a")
+			return h.remove("a", false, 0)
+		}, "0s"},
+		{"watch events of all", "a person who deletes everything is obeyed", func(h *holding) any {
+			for _, name := range five {
+				h.Deleted(name)
+			}
+			return []any{h.judge(five, 5, start), h.held()}
+		}, []any{false, []string(nil)}},
+		{"a watch event of one that is held", "it was deleted for certain", func(h *holding) any {
+			h.judge(five, 8, start)
+			h.Deleted("a")
+			return []any{h.held(), h.remove("a", false, 1), h.remove("b", false, 1)}
+		}, []any{five[1:], "0s", "9m59s"}},
+		{"not judged yet", "the rest of the list may follow", func(h *holding) any {
+			h.missing, h.copies = []string{"a", "b"}, 8
+			return []any{h.remove("a", false, 0), h.remove("b", false, 0), h.remove("a", false, 1)}
+		}, []any{"1s", "1s", "0s"}},
+		{"not judged yet, and many", "they are held with the first one that is judged", func(h *holding) any {
+			h.missing, h.copies = five, 8
+			return []any{h.remove("a", false, 0), h.held(), h.remove("a", false, 1), h.held()}
+		}, []any{"1s", []string(nil), "10m0s", five}},
+		{"its source came back before it was judged", "there is nothing to judge", func(h *holding) any {
+			first := h.remove("a", false, 0)
+			h.back("a")
+			return []any{first, h.remove("a", false, 60)}
+		}, []any{"1s", "1s"}},
+		{"sources come back", "their copies are not deleted later", func(h *holding) any {
+			h.judge(five, 8, start)
+			h.back("a")
+			h.back("b")
+			return []any{h.held(), h.remove("c", false, 601)}
+		}, []any{five[2:], "0s"}},
+		{"all sources came back, and are lost again", "it is a hold of its own", func(h *holding) any {
+			h.judge(five, 8, start)
+			for _, name := range five {
+				h.back(name)
+			}
+			return []any{h.judge(five, 8, at(300)), h.remove("a", false, 301)}
+		}, []any{true, "9m59s"}},
+		{"more are missing while some are held", "they join, and the end stays", func(h *holding) any {
+			h.judge(five, 8, start)
+			return []any{h.judge(six, 8, at(300)), h.held(), h.remove("f", false, 301)}
+		}, []any{false, six, "4m59s"}},
+		{"the period ends", "what is still missing is meant so", func(h *holding) any {
+			h.judge(five, 8, start)
+			return []any{h.remove("a", false, 600), h.held(), h.remove("b", false, 600)}
+		}, []any{"0s", []string(nil), "0s"}},
+		{"the gate was closed", "nobody could restore the sources meanwhile", func(h *holding) any {
+			h.judge(five, 8, start)
+			h.Suspend()
+			return []any{h.remove("a", false, 600), h.held(), h.remove("b", false, 601)}
+		}, []any{"10m0s", five, "9m59s"}},
+		{"the gate was closed, and it is released", "a person knows", func(h *holding) any {
+			h.judge(five, 8, start)
+			h.Suspend()
+			return h.remove("a", true, 600)
+		}, "0s"},
+		{"released", "a person knows", func(h *holding) any {
+			h.judge(five, 8, start)
+			return []any{h.remove("a", true, 1), h.held(), h.remove("b", false, 2)}
+		}, []any{"0s", []string(nil), "0s"}},
+		{"released before", "a person knows", func(h *holding) any { return h.remove("a", true, 0) }, "0s"},
+		{"switched off", "the flag says so", func(h *holding) any {
+			h.period = 0
+			return []any{h.judge(five, 5, start), h.held(), h.remove("a", false, 0)}
+		}, []any{false, []string(nil), "0s"}},
+		{"a source that opts out", "the copy goes at once, whatever is held", func(h *holding) any {
+			h.judge(five, 8, start)
+			turn := h.Begin(Action{Kind: Delete, Name: "a"}, &Source{OptedOut: true}, &Copy{}, Situation{Now: start})
+			return []any{turn.Wait, h.held()}
+		}, []any{time.Duration(0), five[1:]}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, test.do(&holding{Book: NewBook(scope, period)})); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", test.reason, diff)
+			}
+		})
+	}
+}
+
+func TestMissing(t *testing.T) {
+	copies := []*Copy{onManaged(configMap("a", one, owned)), onManaged(configMap("b", one, owned)), onManaged(configMap("foreign", one)),
+		onManaged(configMap("going", one, owned, terminating)), onManaged(configMap("kube-root-ca.crt", one, owned))}
+	names, count := Missing(copies, func(name string) *Source {
+		if name == "b" {
+			return &Source{}
+		}
+		return nil
+	})
+	if diff := cmp.Diff([]string{"a"}, names); diff != "" || count != 2 {
+		t.Errorf("%d owned copies; missing (-want +got):\n%s", count, diff)
+	}
+}
+
+// TestLagIsNoContest: a write that fails because the cache does not show the agent's
+// own write yet is no sign of another writer.
+func TestLagIsNoContest(t *testing.T) {
+	type step struct {
+		kind Kind
+		// version is what the cache shows, empty for no object.
+		version string
+		err     error
+	}
+	behind := stale()
+	tests := []struct {
+		name, reason string
+		steps        []step
+		// repairs is how often another writer is taken to have changed the copy.
+		repairs int
+	}{
+		{"update", "the cache shows the version that was updated", []step{{Update, "1", nil}, {Update, "1", behind}}, 0},
+		{"create", "the cache shows no object", []step{{Create, "", nil}, {Create, "", behind}}, 0},
+		{"replace", "the cache shows the object that was replaced", []step{{Replace, "1", nil}, {Replace, "1", behind}}, 0},
+		{"replace, deletion seen", "the cache shows no object", []step{{Replace, "1", nil}, {Replace, "1", behind}, {Create, "", behind}}, 0},
+		{"another writer", "the cache shows another version", []step{{Update, "1", nil}, {Update, "2", behind}}, 1},
+		{"deleted by another writer", "the cache shows no object", []step{{Update, "1", nil}, {Create, "", behind}}, 1},
+		{"another writer, after the agent's write was seen", "the cache is behind the other writer",
+			[]step{{Update, "1", nil}, {InSync, "2", nil}, {Update, "2", behind}}, 1},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			book := NewBook(scope, 0)
+			source := onHub(configMap("a", one))
+			// Only the first step follows a change on the hub.
+			book.Changed("a", start)
+			for i, s := range test.steps {
+				var target *Copy
+				if s.version != "" {
+					target = &Copy{ResourceVersion: s.version}
+				}
+				turn := book.Begin(Action{Kind: s.kind, Name: "a", Object: scope.desired(source, nil)}, source, target, Situation{Now: start})
+				if out := book.End(turn, s.err, start); !errors.Is(out.Err, s.err) {
+					t.Errorf("step %d: got %v", i, out.Err)
+				}
+			}
+			repairs := 0
+			if c := book.open("a").contest; c != nil {
+				repairs = c.repairs
+			}
+			if diff := cmp.Diff(test.repairs, repairs); diff != "" {
+				t.Errorf("%s: repairs (-want +got):\n%s", test.reason, diff)
+			}
+		})
+	}
+}
+
+// write is a write as the book sees it.
+func (b *Book) write(kind Kind, name string, err error, now time.Time) Outcome {
+	source := onHub(configMap(name, one))
+	return b.End(b.Begin(Action{Kind: kind, Name: name, Object: scope.desired(source, nil)}, source, nil, Situation{Now: now}), err, now)
+}
+
+// TestStuck makes writes, each a second after the one before, and then looks at the
+// health check.
+func TestStuck(t *testing.T) {
+	group := schema.GroupResource{Resource: "configmaps"}
+	invalid := fmt.Errorf("create ConfigMap big: %w", apierrors.NewInvalid(schema.GroupKind{Kind: "ConfigMap"}, "big", nil))
+	forbidden := fmt.Errorf("create ConfigMap: %w", apierrors.NewForbidden(group, "a", errors.New("exceeded quota")))
+	down := errors.New("create ConfigMap: connection refused")
+	type write struct {
+		name string
+		err  error
+	}
+	const long, short = 2 * time.Minute, 30 * time.Second
+	tests := []struct {
+		name, reason string
+		writes       []write
+		passed       time.Duration
+		want         string
+	}{
+		{"nothing was written", "a cluster without a change is in sync", nil, long, ""},
+		{"all is well", "", []write{{"a", nil}, {"b", nil}}, long, ""},
+		{"one is rejected for its content", "it must not sink the add-on", []write{{"big", invalid}}, long, ""},
+		{"several are rejected for their content", "nor must more of them", []write{{"big", invalid}, {"bigger", invalid}}, long, ""},
+		{"one is refused", "it may be about this one only", []write{{"a", forbidden}}, long, ""},
+		{"one is refused and another rejected", "the same", []write{{"a", forbidden}, {"big", invalid}}, long, ""},
+		{"all that were tried are refused", "a right is missing, or the quota is used up",
+			[]write{{"a", forbidden}, {"b", forbidden}}, long, "quota"},
+		{"refused for a short time only", "it may pass", []write{{"a", forbidden}, {"b", forbidden}}, short, ""},
+		{"the API server does not work", "one is enough to know", []write{{"a", down}}, long, "connection refused"},
+		{"the API server does not work for a short time", "it restarts", []write{{"a", down}}, short, ""},
+		{"a write works again", "what still fails is about single ones", []write{{"a", down}, {"b", down}, {"c", nil}}, long, ""},
+		{"all work again", "", []write{{"a", down}, {"a", nil}}, long, ""},
+		{"fails again after it worked", "counted from the later failure",
+			[]write{{"a", down}, {"b", nil}, {"a", down}}, long, "connection refused"},
+		{"a stale write after a failure", "it tells nothing about the API server",
+			[]write{{"a", down}, {"a", stale()}}, long, "connection refused"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			now, book := start, NewBook(scope, 0)
+			for _, w := range test.writes {
+				book.write(Create, w.name, w.err, now)
+				now = now.Add(time.Second)
+			}
+			err := book.Stuck(now.Add(test.passed))
+			if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want %q: %s", err, test.want, test.reason)
+			}
+		})
+	}
+}
+
+// TestStuckForgets: a failure of long ago, whose ConfigMap is gone, is no reason
+// together with a failure of now.
+func TestStuckForgets(t *testing.T) {
+	book, down := NewBook(scope, 0), errors.New("connection refused")
+	book.write(Create, "a", down, start)
+	book.write(InSync, "a", nil, start)
+	now := start.Add(24 * time.Hour)
+	book.write(Create, "b", down, now)
+	if err := book.Stuck(now.Add(time.Second)); err != nil {
+		t.Errorf("stuck one second after the first failure: %v", err)
+	}
+}
+
+// TestChange: what one action changes in the list of failures.
+func TestChange(t *testing.T) {
+	book, down := NewBook(scope, 0), errors.New("no answer")
+	for _, name := range []string{"a", "b", "c", "d"} {
+		if change := book.write(Create, name, down, start).Change; change.Appeared == nil || change.Appeared.Reason != down.Error() {
+			t.Errorf("%s fails for the first time: %+v", name, change)
+		}
+	}
+	tests := []struct {
+		name, reason string
+		err          error
+		object       string
+		want         string
+	}{
+		{"the same failure again", "it is reported once", down, "a", "appeared false, cleared false, 0 retried, none left false"},
+		{"another reason", "it is reported again", errors.New("forbidden"), "a", "appeared true, cleared false, 0 retried, none left false"},
+		{"a stale write", "it is tried again", stale(), "a", "appeared false, cleared false, 0 retried, none left false"},
+		{"the first that works again", "two others are tried at once", nil, "a", "appeared false, cleared true, 2 retried, none left false"},
+		{"it works still", "nothing changed", nil, "a", "appeared false, cleared false, 0 retried, none left false"},
+		{"the second", "two others are tried at once", nil, "b", "appeared false, cleared true, 2 retried, none left false"},
+		{"the third", "one other is left", nil, "c", "appeared false, cleared true, 1 retried, none left false"},
+		{"the last", "the pace begins anew", nil, "d", "appeared false, cleared true, 0 retried, none left true"},
+	}
+	for _, test := range tests {
+		change := book.write(Create, test.object, test.err, start).Change
+		got := fmt.Sprintf("appeared %t, cleared %t, %d retried, none left %t", change.Appeared != nil, change.Cleared, len(change.Retry), change.NoneLeft)
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("%s: %s (-want +got):\n%s", test.name, test.reason, diff)
+		}
+	}
+}
+
+func TestBackOff(t *testing.T) {
+	book := NewBook(scope, 0)
+	var got []time.Duration
+	for _, failed := range []bool{false, true, true, true, false, true} {
+		got = append(got, book.BackOff("a", failed))
+	}
+	want := []time.Duration{0, retryBase, 2 * retryBase, 4 * retryBase, 0, retryBase}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
