@@ -93,6 +93,9 @@ func TestCitations(t *testing.T) {
 			continue
 		}
 		for _, cited := range citations(read(t, file)) {
+			if cited.anchor == "" && strings.HasSuffix(file, "_test.go") {
+				continue // a test may make a page's name up
+			}
 			count++
 			page := cited.path
 			if module, _, _ := strings.Cut(file, "/"); !exists(page) && exists(path.Join(module, page)) {
