@@ -10,32 +10,32 @@ import (
 	"open-cluster-management.io/helloworld-addon/hub-of-hubs-status-sync/pkg/status"
 )
 
-// maxName is how long the columns for the names of leaf hubs and clusters are, in characters.
+// maxName is the length of the columns for names of leaf hubs and clusters, in characters.
 const maxName = 63
 
-// complianceColumns are rows of status.compliance, column by column, ordered by policy and cluster: two writers that
-// lock rows in the same order cannot lock each other out.
+// complianceColumns holds rows of status.compliance, column by column, ordered by policy and cluster. Two writers that
+// lock rows in the same order cannot deadlock.
 type complianceColumns struct {
 	ids, clusters, errors, compliance []string
 }
 
-// objectColumns are rows of one table of payloads, ordered by namespace and name.
+// objectColumns holds rows of one table of payloads, ordered by namespace and name.
 type objectColumns struct {
 	ids, namespaces, names, payloads, errors []string
 }
 
-// prepared is a batch that the database can take, each row once.
+// prepared is a batch of valid entries, each row once.
 type prepared struct {
 	complete   []string
 	compliance complianceColumns
-	// objects and removed are by table.
+	// objects and removed are keyed by table.
 	objects, removed map[string]objectColumns
 	rejected         []status.Rejection
-	// badPolicies are the ids that no policy can have, each rejected once.
+	// badPolicies holds the invalid policy ids. Each is rejected once.
 	badPolicies map[string]bool
 }
 
-// prepare checks a batch entry by entry, and keeps of entries about the same row the last.
+// prepare validates a batch entry by entry. Of several entries about the same row the last counts.
 func prepare(batch status.Batch) prepared {
 	p := prepared{objects: map[string]objectColumns{}, removed: map[string]objectColumns{}, badPolicies: map[string]bool{}}
 	for _, id := range batch.CompletePolicies {
@@ -54,7 +54,7 @@ func (p *prepared) reject(entry, reason string) {
 	p.rejected = append(p.rejected, status.Rejection{Entry: entry, Reason: reason})
 }
 
-// takesPolicy says whether the database takes a policy's id, and rejects it once if not: it has an entry for each cluster.
+// takesPolicy reports whether a policy's id is valid. An invalid id is rejected once, not once for each cluster.
 func (p *prepared) takesPolicy(id string) bool {
 	if uuidForm.MatchString(id) {
 		return true
@@ -142,7 +142,7 @@ func compareRefs(a, b status.ObjectRef) int {
 	return slices.Compare([]string{string(a.Kind), a.Namespace, a.Name}, []string{string(b.Kind), b.Namespace, b.Name})
 }
 
-// add adds a row, or the removal of one where there is no entry.
+// add adds a row, or without an entry the removal of one.
 func (p *prepared) add(ref status.ObjectRef, entry *status.ObjectEntry) {
 	table := reportedTable(ref.Kind)
 	into := p.objects
@@ -160,7 +160,7 @@ func (p *prepared) add(ref status.ObjectRef, entry *status.ObjectEntry) {
 	into[table] = columns
 }
 
-// refOf returns which object an entry is about, and why the database cannot take it.
+// refOf returns the object of an entry, and the reason if the entry is invalid.
 func refOf(entry *status.ObjectEntry) (status.ObjectRef, string) {
 	ref := status.ObjectRef{Kind: entry.Kind}
 	if reportedTable(entry.Kind) == "" {
@@ -187,7 +187,7 @@ func refOf(entry *status.ObjectEntry) (status.ObjectRef, string) {
 	return ref, ""
 }
 
-// nameProblem says why a name does not fit its column.
+// nameProblem returns why a name does not fit its column, or nothing.
 func nameProblem(name string) string {
 	switch {
 	case name == "":
@@ -214,13 +214,13 @@ func orNone(value string) string {
 	return value
 }
 
-// rows is the number of rows.
+// rows returns the number of rows.
 func (c complianceColumns) rows() int { return len(c.ids) }
 
-// rows is the number of rows.
+// rows returns the number of rows.
 func (c objectColumns) rows() int { return len(c.names) }
 
-// row returns one row as columns of one.
+// row returns row i as columns of one row.
 func (c objectColumns) row(i int) objectColumns {
 	return objectColumns{
 		ids: c.ids[i : i+1], namespaces: c.namespaces[i : i+1], names: c.names[i : i+1],

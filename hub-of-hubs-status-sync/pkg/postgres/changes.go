@@ -9,8 +9,8 @@ import (
 	"open-cluster-management.io/helloworld-addon/hub-of-hubs-status-sync/pkg/status"
 )
 
-// logged are the keys of one kind in the log of changes since cursor c. A row of compliance or spec names the object by
-// its id, the others by its namespace and name, which is looked up.
+// logged returns the query of a kind's keys in the log of changes. Rows of compliance and spec name the object by its id,
+// the others by its namespace and name.
 func (a aggregated) logged() string {
 	switch {
 	case a.spec == "":
@@ -25,13 +25,14 @@ SELECT '%[1]s', s.id::text, l.age FROM log l JOIN spec.%[2]s s ON hub_of_hubs.su
 WHERE l.source = '%[3]s' AND NOT s.deleted`, a.kind, a.spec, a.rows)
 }
 
-// changesQuery is one statement, so that what it reads and the snapshot that it returns are of the same moment. A cursor
-// is server/timeline/snapshot. Beyond what the cursor's snapshot saw, the log is incomplete when
-//   - the cursor is of another server, or of a timeline that was left,
-//   - it is of a later time than now (the same server, restored), or
-//   - something that was trimmed is not in it.
+// changesQuery is one statement, so the rows that it reads and the snapshot that it returns are consistent. A cursor is
+// server/timeline/snapshot. The log does not have every change since a cursor when
+//   - the cursor is of another server or of an abandoned timeline,
+//   - the cursor's snapshot is in the future (the same server, restored), or
+//   - a row was trimmed that the cursor's snapshot did not see.
 //
-// What lies in the future is of another server, whose dump was restored here, and says nothing.
+// Rows of the log with a transaction id in the future are ignored: they are of the server whose dump was restored here.
+// The rules and their alternatives: docs/design.md#change-feed.
 func changesQuery() string {
 	kinds := make([]string, len(aggregatedKinds))
 	for i, kind := range aggregatedKinds {

@@ -19,12 +19,12 @@ const (
 	classIntegrityFailed = "23"
 )
 
-// errStandby is about a server that follows another one. Its snapshots do not know the transactions that run on the
-// primary, so that a cursor would pass over what they commit, and what it has may be old.
+// errStandby is the error of a hot standby. Its snapshots do not list the transactions that run on the primary, so a cursor
+// would skip their changes.
 var errStandby = errors.New("the server is a standby: name the primary in DATABASE_URL, " +
 	"or all servers and target_session_attrs=read-write")
 
-// described is an error with what was tried, and without secrets.
+// described is an error with the operation that failed, and without secrets.
 type described struct {
 	message string
 	cause   error
@@ -34,7 +34,7 @@ func (d *described) Error() string { return d.message }
 
 func (d *described) Unwrap() error { return d.cause }
 
-// describe says what was tried when err is one, and what helps where that is known.
+// describe wraps err with the operation that failed and, for known causes, with what to do.
 func describe(err error, secrets []string, tried string) error {
 	if err == nil {
 		return nil
@@ -54,7 +54,7 @@ func describe(err error, secrets []string, tried string) error {
 	return &described{message: redact(message, secrets), cause: err}
 }
 
-// isData says whether the database refused a value, not the statement.
+// isData reports whether the database rejected a value, not the statement.
 func isData(err error) bool {
 	var refused *pgconn.PgError
 	return errors.As(err, &refused) && (strings.HasPrefix(refused.Code, classDataException) ||

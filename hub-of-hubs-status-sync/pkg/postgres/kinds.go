@@ -6,19 +6,19 @@ import (
 	"open-cluster-management.io/helloworld-addon/hub-of-hubs-status-sync/pkg/status"
 )
 
-// aggregated is where the rows of a kind of the global hub are.
+// aggregated names the tables of a kind of the global hub.
 type aggregated struct {
 	kind status.Kind
-	// spec is the table in schema spec that has the objects; an AddOnSummary has none.
+	// spec is the table in schema spec with the objects. AddOnSummary has none.
 	spec string
-	// rows is the table in schema status that has their rows.
+	// rows is the table in schema status with their rows.
 	rows string
 }
 
-// complianceTable is the one table with a row for each cluster; the others have a payload for each object.
+// complianceTable has a row for each cluster. Every other table has a payload for each object.
 const complianceTable = "compliance"
 
-// aggregatedKinds are in the order in which Scan goes.
+// aggregatedKinds is in the order of Scan.
 var aggregatedKinds = []aggregated{
 	{status.KindPolicy, "policies", complianceTable},
 	{status.KindPlacementRule, "placementrules", "placementrules"},
@@ -29,13 +29,13 @@ var aggregatedKinds = []aggregated{
 	{status.KindAddOnSummary, "", "managedclusteraddons"},
 }
 
-// reported is where the objects of a kind go that a leaf hub reports.
+// reported names the table of a kind that leaf hubs report.
 type reported struct {
 	kind  status.Kind
 	table string
 }
 
-// managedClustersTable has neither ids nor namespaces, but an error.
+// managedClustersTable has an error, and neither ids nor namespaces.
 const managedClustersTable = "managed_clusters"
 
 var reportedKinds = []reported{
@@ -48,7 +48,7 @@ var reportedKinds = []reported{
 	{status.KindManagedCluster, managedClustersTable},
 }
 
-// reportedTable returns the table of a kind, empty where a leaf hub does not report it.
+// reportedTable returns the table of a kind, or nothing if leaf hubs do not report it.
 func reportedTable(kind status.Kind) string {
 	i := slices.IndexFunc(reportedKinds, func(r reported) bool { return r.kind == kind })
 	if i < 0 {

@@ -11,16 +11,16 @@ import (
 )
 
 const (
-	// quietFor is how long a listener takes silence for quiet before it asks whether the connection still is.
+	// quietFor is the idle time after which the connection is probed.
 	quietFor    = time.Minute
 	closeWithin = time.Second
 )
 
-// Listen implements status.ChangeLog, on a connection of its own. Through a pooler that shares connections between
-// transactions no notification comes; Changes works as ever.
+// Listen implements status.ChangeLog, on a connection of its own. A pooler in transaction mode passes no notification on;
+// Changes works nevertheless.
 func (s *Store) Listen(ctx context.Context, notify func()) error {
 	config := s.pool.Config().ConnConfig
-	// a wait that times out must leave the connection alone
+	// a wait that times out must keep the connection open
 	config.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler {
 		return &pgconn.DeadlineContextWatcherHandler{Conn: conn.Conn()}
 	}
@@ -51,7 +51,7 @@ func (s *Store) Listen(ctx context.Context, notify func()) error {
 	}
 }
 
-// wait returns true when there was a notification and false when there was none and the connection is good.
+// wait reports whether a notification arrived within quietFor. Without one it probes the connection.
 func (s *Store) wait(ctx context.Context, conn *pgx.Conn) (bool, error) {
 	quiet, cancel := context.WithTimeout(ctx, quietFor)
 	defer cancel()

@@ -18,21 +18,22 @@ var embedded embed.FS
 
 const (
 	versionTable = "hub_of_hubs.schema_version"
-	// migrationLock is an advisory lock that only migrations of this project take: an arbitrary number.
+	// migrationLock is the key of the migrations' advisory lock, an arbitrary number. The lock of the library has no timeout and
+	// is not held while the schema is created.
 	migrationLock = int64(4820177349215661)
 	// oldestServer is PostgreSQL 13: the log of changes needs xid8 and pg_snapshot.
 	oldestServer = 130000
 	unlockWithin = 10 * time.Second
-	// lockWithin is how long a migration waits for another one: the longest is an index on a hundred million rows.
+	// lockWithin bounds the wait for another migration. The longest builds an index on a hundred million rows.
 	lockWithin = 15 * time.Minute
 )
 
-// migrationFiles are named NNN_what.sql, from 001 on without a gap.
+// migrationFiles returns the files, which are named NNN_topic.sql from 001 on without a gap.
 func migrationFiles() (fs.FS, error) {
 	return fs.Sub(embedded, "migrations")
 }
 
-// newestMigration is the version that a database has when all migrations ran.
+// newestMigration returns the version of a database after all migrations.
 var newestMigration = sync.OnceValue(func() int32 {
 	files, err := migrationFiles()
 	if err != nil {
@@ -45,10 +46,9 @@ var newestMigration = sync.OnceValue(func() int32 {
 	return int32(len(names))
 })
 
-// Migrate brings a database's tables, indexes, triggers and roles up to date. It is run as the owner of the tables, may
-// be run any number of times and by any number of processes at once, and only goes forward: a database that a newer
-// program migrated is left as it is. Each migration is one transaction. The URL has to name the server itself: a pooler
-// that shares connections may keep the lock.
+// Migrate creates and updates a database's tables, indexes, triggers and roles. The user of the URL has to own the tables.
+// Migrate may run repeatedly and concurrently. It does not change a database that a newer program migrated. Each migration
+// is one transaction. The URL has to name the server itself: a pooler in transaction mode may keep the lock.
 func Migrate(ctx context.Context, url string) error {
 	return migrateWithin(ctx, url, lockWithin)
 }
@@ -67,7 +67,7 @@ func migrateWithin(ctx context.Context, url string, patience time.Duration) erro
 	return describe(lockAndMigrate(ctx, conn, patience), secrets, "migrate the database")
 }
 
-// lockAndMigrate lets one process at a time migrate: the others wait, and then find nothing to do.
+// lockAndMigrate serializes migrations: the other processes wait, and then have nothing to do.
 func lockAndMigrate(ctx context.Context, conn *pgx.Conn, patience time.Duration) (err error) {
 	var version int
 	if err := conn.QueryRow(ctx, "SELECT current_setting('server_version_num')::int").Scan(&version); err != nil {
@@ -91,7 +91,7 @@ func lockAndMigrate(ctx context.Context, conn *pgx.Conn, patience time.Duration)
 	return runMigrations(ctx, conn)
 }
 
-// lock waits for the lock, but not for one that nobody gives back.
+// lock acquires the lock, and returns an error when it is not released within patience.
 func lock(ctx context.Context, conn *pgx.Conn, patience time.Duration) error {
 	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

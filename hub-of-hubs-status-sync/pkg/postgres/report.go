@@ -36,7 +36,7 @@ WHERE leaf_hub_name = $1 AND `+nameOf+` <> ''`, leafHub)
 		return nil
 	})
 	if err != nil {
-		return status.Inventory{}, s.wrap(err, "read what the database has of leaf hub %q", leafHub)
+		return status.Inventory{}, s.wrap(err, "read the rows of leaf hub %q", leafHub)
 	}
 	return inventory, nil
 }

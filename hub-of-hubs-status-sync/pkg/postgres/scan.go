@@ -25,7 +25,7 @@ func (s *Store) Scan(ctx context.Context, after status.Key, limit int) ([]status
 		}
 		ids, err := s.scanKind(ctx, kind, id, limit-len(keys))
 		if err != nil {
-			return nil, s.wrap(err, "read which objects there are")
+			return nil, s.wrap(err, "list the objects")
 		}
 		for _, id := range ids {
 			keys = append(keys, status.Key{Kind: kind.kind, ID: id})
@@ -34,7 +34,7 @@ func (s *Store) Scan(ctx context.Context, after status.Key, limit int) ([]status
 	return keys, nil
 }
 
-// zeroID is before every other id.
+// zeroID sorts before every other id.
 const zeroID = "00000000-0000-0000-0000-000000000000"
 
 func (s *Store) scanKind(ctx context.Context, kind aggregated, after string, limit int) ([]string, error) {
@@ -49,7 +49,8 @@ WHERE id > $1::uuid AND NOT deleted AND $2 IN ('', payload -> 'metadata' ->> 'na
 ORDER BY id LIMIT $3`, after, s.namespace, limit))
 }
 
-// subjectsQuery jumps from one subject to the next along the index: there are few of them and many rows of each.
+// subjectsQuery is a loose index scan (https://wiki.postgresql.org/wiki/Loose_indexscan): there are few subjects with many
+// rows each.
 func subjectsQuery(table string) string {
 	return fmt.Sprintf(`WITH RECURSIVE next(subject) AS (
 	(SELECT %[1]s FROM status.%[2]s WHERE %[1]s > $1 ORDER BY 1 LIMIT 1)
@@ -59,7 +60,7 @@ func subjectsQuery(table string) string {
 SELECT subject FROM next WHERE subject IS NOT NULL LIMIT $2`, "hub_of_hubs.subject('"+table+"', payload)", table)
 }
 
-// policiesOfHub jumps from one policy to the next along the unique index, for the same reason.
+// policiesOfHub is a loose index scan over the unique index, for the same reason.
 const policiesOfHub = `WITH RECURSIVE next(id) AS (
 	(SELECT id FROM status.compliance WHERE leaf_hub_name = $1 ORDER BY id LIMIT 1)
 	UNION ALL
@@ -84,12 +85,12 @@ func (s *Store) KeysOfHub(ctx context.Context, leafHub string) ([]status.Key, er
 		return nil
 	})
 	if err != nil {
-		return nil, s.wrap(err, "read which objects leaf hub %q has rows of", leafHub)
+		return nil, s.wrap(err, "list the objects with rows of leaf hub %q", leafHub)
 	}
 	return keys, nil
 }
 
-// ofHub selects the ids of the objects that leaf hub $1 has rows of.
+// ofHub returns the query of the ids of objects with rows of leaf hub $1.
 func (a aggregated) ofHub() string {
 	switch {
 	case a.rows == complianceTable:
@@ -104,7 +105,7 @@ FROM status.%[2]s t JOIN spec.%[1]s s ON hub_of_hubs.subject('%[2]s', t.payload)
 WHERE t.leaf_hub_name = $1 AND NOT s.deleted`, a.spec, a.rows)
 }
 
-// texts collects rows of one text each.
+// texts collects rows of one text column.
 func texts(rows pgx.Rows, err error) ([]string, error) {
 	if err != nil {
 		return nil, err

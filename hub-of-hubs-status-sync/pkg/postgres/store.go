@@ -15,22 +15,21 @@ import (
 	"open-cluster-management.io/helloworld-addon/hub-of-hubs-status-sync/pkg/status"
 )
 
-// DefaultQueryTimeout ends what a database does not answer. The longest honest answer is the rows of one policy on a
-// million clusters.
+// DefaultQueryTimeout ends each call. The slowest query reads the rows of one policy on a million clusters.
 const DefaultQueryTimeout = time.Minute
 
 const (
-	// defaultConns is how many connections there are where the URL does not say: pgx would take as many as there are
-	// processors, which has nothing to do with what waits for the database.
+	// defaultConns is the size of the pool where the URL does not set it. The default of pgx is the number of processors,
+	// which is unrelated to the number of concurrent queries.
 	defaultConns = 16
-	// spareConns are the connections that Read leaves, one each for what changed, the heartbeats and the probe: they do
-	// not wait for a thousand reads.
+	// spareConns is the number of connections that Read does not use, one each for Changes, Heartbeats and the probe, so
+	// that they do not wait for many reads.
 	spareConns = 3
 )
 
-// Store is a database that holds what leaf hubs report. What it may do depends on the role of its user: with
-// hub_of_hubs_status_reader it implements ChangeLog, Reader and HeartbeatReader of package status, with
-// hub_of_hubs_status_writer Writer. It is safe for concurrent use.
+// Store is the database with the reports of leaf hubs. As a user with the role hub_of_hubs_status_reader it implements
+// ChangeLog, Reader and HeartbeatReader of package status, with the role hub_of_hubs_status_writer Writer. It is safe for
+// concurrent use.
 type Store struct {
 	pool      *pgxpool.Pool
 	timeout   time.Duration
@@ -47,19 +46,19 @@ var (
 	_ status.Writer          = (*Store)(nil)
 )
 
-// Options say which database and how much of it.
+// Options configure a Store.
 type Options struct {
-	// URL is postgres://user:password@host:5432/database with pgx's parameters, such as sslmode and pool_max_conns, which
-	// is 16 where it does not say.
+	// URL is postgres://user:password@host:5432/database with the parameters of pgx, such as sslmode and pool_max_conns
+	// (default 16).
 	URL string
-	// Namespace limits Read and Scan to the objects of this namespace; empty: all.
+	// Namespace limits Read and Scan to the objects of one namespace. The default is all namespaces.
 	Namespace string
-	// QueryTimeout ends each call; zero: DefaultQueryTimeout.
+	// QueryTimeout ends each call. The default is DefaultQueryTimeout.
 	QueryTimeout time.Duration
 }
 
-// Open prepares the connections to a database and makes none: a database that is away is an error of the calls, not of
-// Open. The errors name what is wrong with the options and never show the password.
+// Open returns a Store without connecting: an unavailable database is an error of the calls, not of Open. An error names
+// the invalid option and never shows the password.
 func Open(ctx context.Context, options Options) (*Store, error) {
 	config, err := parse(options.URL)
 	if err != nil {
@@ -86,11 +85,11 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	return store, nil
 }
 
-// readsAtOnce is how many of so many connections Read may hold.
+// readsAtOnce returns how many connections of the pool Read may use at once.
 func readsAtOnce(conns int32) int64 { return max(1, int64(conns)-spareConns) }
 
-// parse reads a URL. Nothing is set at the connection's start but the application's name: a pooler such as PgBouncer
-// refuses the rest.
+// parse returns the pool's configuration for a URL. The only startup parameter is the application's name, because poolers
+// such as PgBouncer reject most others (https://www.pgbouncer.org/config.html#ignore_startup_parameters).
 func parse(raw string) (*pgxpool.Config, error) {
 	if err := checkURL(raw); err != nil {
 		return nil, err
@@ -109,7 +108,7 @@ func parse(raw string) (*pgxpool.Config, error) {
 	if config.ConnConfig.ConnectTimeout == 0 {
 		config.ConnConfig.ConnectTimeout = 10 * time.Second
 	}
-	// A call that is given up is ended on the server, too.
+	// A call that is cancelled ends on the server as well.
 	config.ConnConfig.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler {
 		return &pgconn.CancelRequestContextWatcherHandler{Conn: conn, DeadlineDelay: time.Second}
 	}
@@ -121,15 +120,15 @@ func (s *Store) Close() {
 	s.pool.Close()
 }
 
-// Ping says whether the database answers.
+// Ping returns an error if the database does not answer.
 func (s *Store) Ping(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	return s.wrap(s.pool.Ping(ctx), "reach the database")
 }
 
-// CheckSchema says whether the database is migrated as far as this program needs it; further is right, too. A standby is
-// refused: it takes no writes, and a reader of changes would lose some.
+// CheckSchema returns an error if the database is not migrated to the version that this program needs, or to a later one,
+// and if it is a standby, which accepts no writes and whose reader would lose changes.
 func (s *Store) CheckSchema(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
@@ -141,7 +140,7 @@ func (s *Store) CheckSchema(ctx context.Context) error {
 	case errors.Is(err, pgx.ErrNoRows), errors.As(err, &refused) && refused.Code == codeUndefinedTable:
 		version = 0
 	case errors.As(err, &refused) && refused.Code == codeNoPrivilege:
-		return fmt.Errorf("the database refuses its user %q: run the migrations as the tables' owner, then "+
+		return fmt.Errorf("the database rejects the user %q: run the migrations as the tables' owner, then "+
 			"GRANT hub_of_hubs_status_reader (or _writer) to the user: %w", s.pool.Config().ConnConfig.User, err)
 	case err != nil:
 		return s.wrap(err, "read the database's schema version")
@@ -154,12 +153,12 @@ func (s *Store) CheckSchema(ctx context.Context) error {
 	return nil
 }
 
-// wrap says what was tried. It takes the password out, should a library ever put it in; the chain of causes stays.
+// wrap adds the operation that failed and removes the password from the message. The chain of causes stays.
 func (s *Store) wrap(err error, format string, args ...any) error {
 	return describe(err, s.secrets, fmt.Sprintf(format, args...))
 }
 
-// read runs f in one read-only snapshot.
+// read runs f in a read-only transaction with one snapshot.
 func (s *Store) read(ctx context.Context, f func(ctx context.Context, tx pgx.Tx) error) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()

@@ -7,13 +7,14 @@ import (
 	"strings"
 )
 
-// escapeHint is what is wrong in nearly every URL that does not parse.
+// escapeHint is the cause for nearly every URL that does not parse.
 const escapeHint = "the password has to be URL-escaped (@ as %40, : as %3A, / as %2F, ? as %3F, # as %23, % as %25)"
 
-// authorityHint is for a certificate that cannot be verified.
+// authorityHint is what to do when the database's certificate cannot be verified.
 const authorityHint = "sslrootcert in the URL has to name a file with the certificate authority of the database's certificate"
 
-// hintFor is what helps when pgx cannot use a URL. What is wrong with the authority's file is no matter of the password.
+// hintFor returns what to do when pgx cannot use a URL: an unreadable file of the certificate authority has nothing to do
+// with the password.
 func hintFor(message string) string {
 	if strings.Contains(message, "CA file") || strings.Contains(message, "CA to cert pool") {
 		return authorityHint
@@ -21,12 +22,12 @@ func hintFor(message string) string {
 	return escapeHint
 }
 
-// errNoURL says what is missing and how it looks.
+// errNoURL is the error of an empty URL.
 var errNoURL = errors.New("the database URL is empty: " +
 	"set DATABASE_URL to postgres://user:password@host:5432/database?sslmode=verify-full")
 
-// checkURL says what is wrong with a database URL, without a word of what is in it: any part may be the password, or a
-// piece of it that wrong escaping put elsewhere.
+// checkURL returns an error that names the fault of a database URL without quoting any part of it: each part may be a piece
+// of a password with wrong escaping.
 func checkURL(raw string) error {
 	if strings.TrimSpace(raw) == "" {
 		return errNoURL
@@ -48,13 +49,13 @@ func checkURL(raw string) error {
 	return nil
 }
 
-// hasParameter says whether a URL gives a parameter a value.
+// hasParameter reports whether a URL sets a parameter.
 func hasParameter(raw, name string) bool {
 	parsed, err := url.Parse(raw)
 	return err == nil && parsed.Query().Get(name) != ""
 }
 
-// secretsOf returns what must not be shown of a database URL, in every form that a message may have it.
+// secretsOf returns the secrets of a database URL, in every escaping that a message may contain.
 func secretsOf(raw string) []string {
 	parsed, err := url.Parse(raw)
 	if err != nil {
@@ -75,7 +76,7 @@ func secretsOf(raw string) []string {
 	return secrets
 }
 
-// redact takes the secrets out of a message.
+// redact replaces the secrets in a message.
 func redact(message string, secrets []string) string {
 	for _, secret := range secrets {
 		if secret != "" {

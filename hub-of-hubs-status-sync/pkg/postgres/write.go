@@ -11,11 +11,11 @@ import (
 	"open-cluster-management.io/helloworld-addon/hub-of-hubs-status-sync/pkg/status"
 )
 
-// lockHub lets one batch of a leaf hub at a time in, should two reporters speak for it. The memory is for the hash table
-// of removeCompliance: half a million clusters of policies fit.
+// lockHub serializes the batches of a leaf hub, in case two reporters have its name. work_mem is for the hash table of
+// removeCompliance: half a million clusters of policies fit.
 const lockHub = `SELECT pg_advisory_xact_lock(hashtextextended('hub_of_hubs/' || $1, 0)), set_config('work_mem', '64MB', true)`
 
-// upsertCompliance writes rows that are new or differ; a row that is as it should be is not even locked.
+// upsertCompliance writes new and different rows. It does not lock equal rows.
 const upsertCompliance = `
 INSERT INTO status.compliance AS c (id, cluster_name, leaf_hub_name, error, compliance)
 SELECT n.id, n.cluster_name, $1, n.error::status.error_type, n.compliance::status.compliance_type
@@ -26,15 +26,15 @@ ON CONFLICT (leaf_hub_name, id, cluster_name)
 DO UPDATE SET error = excluded.error, compliance = excluded.compliance
 WHERE (c.error, c.compliance) IS DISTINCT FROM (excluded.error, excluded.compliance)`
 
-// removeCompliance removes what complete policies no longer have. NOT IN is a look into a hash table, whatever the
-// statistics say; of NOT EXISTS the planner makes a loop in a loop for a hub that they do not know yet. Nothing here is
-// null.
+// removeCompliance deletes the clusters that complete policies no longer have. NOT IN is a hashed subplan whatever the
+// statistics are. For NOT EXISTS the planner chooses nested loops as long as the statistics do not know the hub, which took
+// over a minute for 20,000 rows. No column here is null.
 const removeCompliance = `
 DELETE FROM status.compliance c WHERE c.leaf_hub_name = $1 AND c.id = ANY($2::uuid[]) AND (c.id, c.cluster_name::text) NOT IN (
 	SELECT n.id, n.cluster_name FROM unnest($3::uuid[], $4::text[]) AS n(id, cluster_name))`
 
-// Apply implements status.Writer. A transaction that is ended by the server (a deadlock with a writer of another kind, a
-// restart) is an error; the same batch is applied again then.
+// Apply implements status.Writer. It returns an error if the server ends the transaction (for example after a deadlock with
+// another kind of writer). The caller then applies the same batch again.
 func (s *Store) Apply(ctx context.Context, leafHub string, batch status.Batch) (status.Result, error) {
 	if problem := nameProblem(leafHub); problem != "" {
 		return status.Result{}, fmt.Errorf("the leaf hub's name %q %s", leafHub, problem)
@@ -55,12 +55,12 @@ func (s *Store) Apply(ctx context.Context, leafHub string, batch status.Batch) (
 		return nil
 	})
 	if err != nil {
-		return status.Result{}, s.wrap(err, "write what leaf hub %q reports", leafHub)
+		return status.Result{}, s.wrap(err, "write the report of leaf hub %q", leafHub)
 	}
 	return result, nil
 }
 
-// writing is a batch that is being written.
+// writing is the state of one Apply.
 type writing struct {
 	tx      pgx.Tx
 	leafHub string
@@ -98,15 +98,15 @@ func (w *writing) all(ctx context.Context, ready prepared) error {
 	return nil
 }
 
-// exec runs a statement and adds the rows that it touched.
+// exec runs a statement and adds the affected rows to count.
 func (w *writing) exec(ctx context.Context, count *int, sql string, args ...any) error {
 	tag, err := w.tx.Exec(ctx, sql, args...)
 	*count += int(tag.RowsAffected())
 	return err
 }
 
-// objects writes objects together, and one by one when the database refuses one of them: what is JSON to us need not be
-// to it, a zero character or a number of a thousand digits for example.
+// objects writes objects in one statement, and one by one when the database rejects one of them. PostgreSQL rejects some
+// valid JSON, for example a zero character.
 func (w *writing) objects(ctx context.Context, kind reported, rows objectColumns) error {
 	err := w.upsert(ctx, kind.table, rows)
 	if err == nil || !isData(err) {
@@ -120,14 +120,14 @@ func (w *writing) objects(ctx context.Context, kind reported, rows objectColumns
 			}
 			w.result.Rejected = append(w.result.Rejected, status.Rejection{
 				Entry:  fmt.Sprintf("%s %s/%s", kind.kind, rows.namespaces[i], rows.names[i]),
-				Reason: "the database refuses it: " + refused.Message,
+				Reason: "the database rejects it: " + refused.Message,
 			})
 		}
 	}
 	return nil
 }
 
-// upsert writes objects within a savepoint, so that a refused one does not end the transaction.
+// upsert writes objects within a savepoint, so that a rejected one does not end the transaction.
 func (w *writing) upsert(ctx context.Context, table string, rows objectColumns) error {
 	return pgx.BeginFunc(ctx, w.tx, func(savepoint pgx.Tx) error {
 		args := []any{w.leafHub, rows.namespaces, rows.names, rows.payloads, rows.ids}
@@ -142,13 +142,13 @@ func (w *writing) upsert(ctx context.Context, table string, rows objectColumns) 
 	})
 }
 
-// The expressions of the unique indexes, by which rows are found.
+// The expressions of the unique indexes.
 const (
 	nameOf      = `(payload -> 'metadata' ->> 'name')`
 	namespaceOf = `(payload -> 'metadata' ->> 'namespace')`
 )
 
-// upsertObjects writes rows that are new or differ.
+// upsertObjects returns the statement that writes new and different rows.
 func upsertObjects(table string) string {
 	if table == managedClustersTable {
 		return `
