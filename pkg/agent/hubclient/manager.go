@@ -53,11 +53,13 @@ type Manager struct {
 	config  Config
 	changed retry.Signal
 
-	mu      sync.Mutex
-	inUse   *credentials.Credentials
-	since   time.Time
-	problem *credentials.Error
-	session *session
+	mu    sync.Mutex
+	inUse *credentials.Credentials
+	// since and notAfter are those of the credentials that were last in use.
+	since    time.Time
+	notAfter time.Time
+	problem  *credentials.Error
+	session  *session
 }
 
 // New returns a Manager, which does nothing until Run.
@@ -120,7 +122,7 @@ func (m *Manager) step(ctx context.Context, s *session, serve Serve) *session {
 	switch {
 	case err != nil && m.config.DropRejected && s != nil:
 		s.end()
-		m.use(nil, nil)
+		m.drop()
 		m.report(logger, err)
 		return nil
 	case err != nil || decision == credentials.Keep:
@@ -160,7 +162,14 @@ func (m *Manager) load() (*credentials.Credentials, error) {
 func (m *Manager) use(loaded *credentials.Credentials, s *session) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.inUse, m.session, m.problem, m.since = loaded, s, nil, m.config.Clock.Now()
+	m.inUse, m.session, m.problem = loaded, s, nil
+	m.since, m.notAfter = m.config.Clock.Now(), loaded.Login.NotAfter
+}
+
+func (m *Manager) drop() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.inUse, m.session = nil, nil
 }
 
 // report logs and tells err, nil for none, if it is not the last one.
@@ -200,9 +209,9 @@ func (m *Manager) tell(change Change) {
 // Status returns the state of the credentials.
 func (m *Manager) Status() credentials.Status {
 	m.mu.Lock()
-	status := credentials.Status{Source: m.config.Source.String(), Since: m.since, Problem: m.problem}
+	status := credentials.Status{Source: m.config.Source.String(), NotAfter: m.notAfter, Since: m.since, Problem: m.problem}
 	if m.inUse != nil {
-		status.Server, status.NotAfter = m.inUse.Endpoint.Server, m.inUse.Login.NotAfter
+		status.Server = m.inUse.Endpoint.Server
 	}
 	m.mu.Unlock()
 	if status.Server == "" && status.Problem == nil {

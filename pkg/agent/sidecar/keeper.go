@@ -2,87 +2,113 @@ package sidecar
 
 import (
 	"context"
+	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/klog/v2"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
+	"open-cluster-management.io/helloworld-addon/pkg/agent/hubclient"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/hubclient/credentials"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/kubeclient"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/lease"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/report"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/sidecar/verdict"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/view"
 )
 
-// keeper knows the pod and the secret, and keeps the connection to the hub in
-// line with the secret. It is asked before each renewal, so that a renewal always
-// uses what the secret holds now.
+// keeper watches the pod and the Secret, and has the lease client of the hub that
+// the Secret's credentials reach. The renewer asks it for the verdict before each
+// renewal.
 type keeper struct {
 	options *Options
 	clock   clock.PassiveClock
-	logger  klog.Logger
 	started time.Time
 	pod     *view.View[*corev1.Pod]
-	// secret is nil where none is looked at.
-	secret *view.View[*corev1.Secret]
-	hub    *hub
+	// hub and secret are nil if no Secret is read.
+	hub    *hubclient.Manager
+	secret *hubclient.SecretSource
+	// leases is nil while there is no connection to the hub.
+	leases atomic.Pointer[kubeclient.Leases]
 
 	mu              sync.Mutex
 	unreadableSince time.Time
-	loaded          loaded
 }
 
-// loaded is what came out of one version of the secret.
-type loaded struct {
-	version     string
-	credentials *Credentials
-	cause       *Cause
-}
-
-func newKeeper(ctx context.Context, options *Options, managed *kubeclient.Client, clock clock.PassiveClock) (*keeper, error) {
-	k := &keeper{options: options, clock: clock, logger: klog.FromContext(ctx), started: clock.Now(), hub: &hub{namespace: options.LeaseNamespace}}
-	byName := func(name string) string { return fields.OneTermEqualSelector("metadata.name", name).String() }
+func newKeeper(ctx context.Context, options *Options, managed *kubeclient.Client, clock clock.WithTickerAndDelayedExecution) (*keeper, error) {
+	k := &keeper{options: options, clock: clock, started: clock.Now()}
 	var err error
 	k.pod, err = view.New(ctx, "Pod "+options.PodNamespace+"/"+options.PodName,
-		view.Selected[*corev1.PodList]{Reader: managed.Pods(options.PodNamespace), Selector: byName(options.PodName)},
-		&corev1.Pod{}, withoutManagedFields[*corev1.Pod], func(string) {})
+		view.Selected[*corev1.PodList]{Reader: managed.Pods(options.PodNamespace),
+			Selector: fields.OneTermEqualSelector("metadata.name", options.PodName).String()},
+		&corev1.Pod{}, withoutManagedFields, func(string) {})
 	if err != nil || options.Secret == "" {
 		return k, err
 	}
-	k.secret, err = view.New(ctx, "Secret "+options.WatchNamespace+"/"+options.Secret,
-		view.Selected[*corev1.SecretList]{Reader: managed.Secrets(options.WatchNamespace), Selector: byName(options.Secret)},
-		&corev1.Secret{}, withoutManagedFields[*corev1.Secret], func(string) {})
-	return k, err
+	k.secret = hubclient.NewSecretSource(managed.Secrets(options.WatchNamespace), options.WatchNamespace, options.Secret, clock)
+	k.hub = hubclient.New(hubclient.Config{
+		Source: k.secret, Policy: credentials.Policy{AnyUser: true}, DropRejected: true,
+		Base: &rest.Config{UserAgent: userAgent()}, Clock: clock,
+	})
+	return k, nil
 }
 
-func withoutManagedFields[T interface {
-	SetManagedFields([]metav1.ManagedFieldsEntry)
-}](object T) T {
-	object.SetManagedFields(nil)
-	return object
+func withoutManagedFields(pod *corev1.Pod) *corev1.Pod {
+	pod.ManagedFields = nil
+	return pod
 }
 
-// verdict says why the lease must not be renewed now, or nil.
-func (k *keeper) verdict() *Cause {
-	k.mu.Lock()
-	defer k.mu.Unlock()
+// run watches until ctx ends, which is also the context of newKeeper.
+func (k *keeper) run(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { k.pod.Run(); return nil })
+	if k.hub != nil {
+		group.Go(func() error { return k.hub.Run(ctx, k.serve) })
+	}
+	return group.Wait()
+}
+
+// serve provides the lease client of one hub until ctx ends.
+func (k *keeper) serve(ctx context.Context, config *rest.Config) error {
+	client, err := kubeclient.New(config)
+	if err != nil {
+		return err
+	}
+	k.leases.Store(client.Leases(k.options.LeaseNamespace))
+	defer k.leases.Store(nil)
+	<-ctx.Done()
+	return nil
+}
+
+// verdict returns why the lease must not be renewed now, or nil.
+func (k *keeper) verdict() *verdict.Cause {
 	now := k.clock.Now()
-	situation := Situation{Started: k.started, Delay: k.options.StartupDelay, Patience: k.options.LeaseDuration,
-		Unread: !k.pod.Synced() || k.secret != nil && !k.secret.Synced()}
-	situation.Unreadable = k.unreadable()
-	if situation.Unreadable == nil {
+	unreadable := k.unreadable()
+	k.mu.Lock()
+	if unreadable == nil {
 		k.unreadableSince = time.Time{}
 	} else if k.unreadableSince.IsZero() {
 		k.unreadableSince = now
 	}
-	situation.UnreadableSince = k.unreadableSince
-	situation.Credentials = k.credentials(now)
-	situation.Pod = PodProblem(k.pod.Get(k.options.PodNamespace, k.options.PodName))
-	return Judge(situation, now)
+	since := k.unreadableSince
+	k.mu.Unlock()
+	return verdict.Judge(verdict.Situation{
+		Started: k.started, Delay: k.options.StartupDelay,
+		Unread:     !k.pod.Synced() || k.secret != nil && !k.secret.Synced(),
+		Unreadable: unreadable, UnreadableSince: since, Patience: k.options.LeaseDuration,
+		Pod:         verdict.OfPod(k.pod.Get(k.options.PodNamespace, k.options.PodName), Program),
+		Credentials: k.credentials(now),
+	}, now)
 }
 
+// unreadable returns why the pod or the Secret cannot be read, or nil.
 func (k *keeper) unreadable() error {
 	if err := k.pod.Unreadable(); err != nil || k.secret == nil {
 		return err
@@ -90,89 +116,68 @@ func (k *keeper) unreadable() error {
 	return k.secret.Unreadable()
 }
 
-// credentials brings the connection in line with the secret, and says why it
-// cannot be used. The lock is held.
-func (k *keeper) credentials(now time.Time) *Cause {
-	if k.secret == nil {
+// credentials returns why the credentials cannot be used, or nil.
+func (k *keeper) credentials(now time.Time) *verdict.Cause {
+	if k.hub == nil {
 		return nil
 	}
-	secret := k.secret.Get(k.options.WatchNamespace, k.options.Secret)
-	if version := versionOf(secret); version != k.loaded.version {
-		credentials, cause := Load(secret)
-		k.loaded = loaded{version: version, credentials: credentials, cause: cause}
-	}
-	cause := k.loaded.cause
-	if cause == nil {
-		cause = k.loaded.credentials.Valid(now)
-	}
-	if cause != nil {
-		cause = &Cause{cause.Reason, "secret " + k.options.WatchNamespace + "/" + k.options.Secret + ": " + cause.Message}
-	}
-	if k.options.LeaseLocation == OnManaged {
+	if cause := verdict.OfCredentials(k.hub.Status(), now); cause != nil {
 		return cause
 	}
-	use := k.loaded.credentials
-	if cause != nil {
-		use = nil
+	if k.leases.Load() == nil {
+		return &verdict.Cause{Reason: verdict.Starting, Message: errNotConnected.Error()}
 	}
-	changed, err := k.hub.use(use)
-	if err != nil {
-		return &Cause{KubeconfigInvalid, oneLine(err.Error())}
-	}
-	if changed && use != nil {
-		k.logger.Info("Using the credentials in the secret", "secret", klog.KObj(secret),
-			"resourceVersion", secret.ResourceVersion, "notAfter", use.NotAfter)
-	}
-	return cause
+	return nil
 }
 
-func versionOf(secret *corev1.Secret) string {
-	if secret == nil {
-		return "none"
-	}
-	return string(secret.UID) + "/" + secret.ResourceVersion
-}
-
-// credentialsProblem is what /readyz goes by.
+// credentialsProblem decides on /readyz.
 func (k *keeper) credentialsProblem() error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.secret == nil {
-		return nil
-	}
-	if err := k.secret.Err(); err != nil && !k.secret.Synced() {
-		return err
-	}
 	if cause := k.credentials(k.clock.Now()); cause != nil {
 		return cause
 	}
 	return nil
 }
 
-// expiry is when the certificate in use expires, the zero time where there is none.
+// expiry returns when the credentials expire, or zero if that is not known.
 func (k *keeper) expiry() time.Time {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.loaded.credentials == nil {
+	if k.hub == nil {
 		return time.Time{}
 	}
-	return k.loaded.credentials.NotAfter
+	return k.hub.Status().NotAfter
 }
 
-// podUID is that of the pod, empty while it is not known.
-func (k *keeper) podUID() types.UID {
-	if pod := k.pod.Get(k.options.PodNamespace, k.options.PodName); pod != nil {
-		return pod.UID
+// podReference returns the pod for Events, or nil if it was not read yet.
+func (k *keeper) podReference() *corev1.ObjectReference {
+	pod := k.pod.Get(k.options.PodNamespace, k.options.PodName)
+	if pod == nil {
+		return nil
 	}
-	return ""
+	return report.PodReference(pod.Namespace, pod.Name, pod.UID)
 }
 
-// run keeps the views up to date until the context that they were made with ends.
-func (k *keeper) run() {
-	var group sync.WaitGroup
-	group.Go(k.pod.Run)
-	if k.secret != nil {
-		group.Go(k.secret.Run)
+var errNotConnected = errors.New("there is no connection to the hub yet")
+
+// hubLeases is the lease client of whichever hub the keeper is connected to.
+type hubLeases struct{ *keeper }
+
+func (h hubLeases) request(do func(lease.Client) (*coordinationv1.Lease, error)) (*coordinationv1.Lease, error) {
+	if leases := h.leases.Load(); leases != nil {
+		return do(leases)
 	}
-	group.Wait()
+	return nil, errNotConnected
+}
+
+// Get implements lease.Client.
+func (h hubLeases) Get(ctx context.Context, name string, options metav1.GetOptions) (*coordinationv1.Lease, error) {
+	return h.request(func(c lease.Client) (*coordinationv1.Lease, error) { return c.Get(ctx, name, options) })
+}
+
+// Create implements lease.Client.
+func (h hubLeases) Create(ctx context.Context, object *coordinationv1.Lease, options metav1.CreateOptions) (*coordinationv1.Lease, error) {
+	return h.request(func(c lease.Client) (*coordinationv1.Lease, error) { return c.Create(ctx, object, options) })
+}
+
+// Update implements lease.Client.
+func (h hubLeases) Update(ctx context.Context, object *coordinationv1.Lease, options metav1.UpdateOptions) (*coordinationv1.Lease, error) {
+	return h.request(func(c lease.Client) (*coordinationv1.Lease, error) { return c.Update(ctx, object, options) })
 }

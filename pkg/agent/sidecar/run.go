@@ -1,3 +1,11 @@
+// Package sidecar is the program klusterlet-addon-lease-controller. It runs beside an
+// add-on's container and renews the add-on's lease while the pod works and the
+// add-on's credentials for the hub are usable.
+//
+// Package verdict decides whether the lease may be renewed. This package watches the
+// one pod and the one Secret (keeper), has package lease renew with that verdict, and
+// reports by log, Events on the pod, health and metrics. It writes nothing but its
+// lease and Events.
 package sidecar
 
 import (
@@ -8,9 +16,7 @@ import (
 	"io"
 
 	"golang.org/x/sync/errgroup"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/component-base/version"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
@@ -19,10 +25,15 @@ import (
 	"open-cluster-management.io/helloworld-addon/pkg/agent/kubeclient"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/lease"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/loglevel"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/report"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/sidecar/verdict"
 )
 
-// Main is the program: it reads the command line and runs until ctx ends. What
-// was asked for, the usage or the version, goes to out.
+// Program is the name of the program. The sidecar recognizes its own container by it.
+const Program = "klusterlet-addon-lease-controller"
+
+// Main parses the command line and runs until ctx ends. It prints the usage or the
+// version to out if one of them is requested.
 func Main(ctx context.Context, args []string, getenv func(string) string, out io.Writer) error {
 	options, err := Parse(args, getenv, out)
 	info := version.Get()
@@ -44,8 +55,8 @@ func Main(ctx context.Context, args []string, getenv func(string) string, out io
 	return Run(ctx, options)
 }
 
-// Run keeps the lease until ctx ends, and returns nil then. It returns an error
-// when it cannot begin: afterwards nothing makes it end.
+// Run renews the lease until ctx ends, and then returns nil. It returns an error if
+// it cannot start.
 func Run(ctx context.Context, options *Options) error {
 	if err := options.Validate(); err != nil {
 		return err
@@ -59,12 +70,16 @@ func Run(ctx context.Context, options *Options) error {
 	if err != nil {
 		return err
 	}
-	defer keeper.hub.close()
+	events := report.NewRecorder(ctx, managed.Events(options.PodNamespace), Program)
+	defer events.Close()
 	metrics := newMetrics(clock.RealClock{}, keeper.expiry)
-	events := newEvents(ctx, managed.Events(options.PodNamespace),
-		types.NamespacedName{Namespace: options.PodNamespace, Name: options.PodName}, keeper.podUID)
-	defer events.close()
-	reporter := newReporter(clock.RealClock{}, metrics, events.write)
+	reporter := newReporter(clock.RealClock{}, metrics, func(kind, reason, message string) bool {
+		pod := keeper.podReference()
+		if pod != nil {
+			events.Write(pod, kind, reason, message)
+		}
+		return pod != nil
+	})
 	servers, err := httpserver.ListenAll(ctx,
 		httpserver.Endpoint{Flag: flagHealthAddress, Address: options.HealthAddress, Handler: httpserver.HealthHandler([]httpserver.Check{
 			{Name: "hub-credentials", Err: keeper.credentialsProblem},
@@ -80,7 +95,7 @@ func Run(ctx context.Context, options *Options) error {
 	for _, server := range servers {
 		group.Go(func() error { return server.Run(ctx) })
 	}
-	group.Go(func() error { keeper.run(); return nil })
+	group.Go(func() error { return keeper.run(ctx) })
 	group.Go(func() error { renewer.Run(ctx); return nil })
 	err = group.Wait()
 	klog.FromContext(ctx).Info("Stopped")
@@ -91,7 +106,7 @@ func newRenewer(options *Options, managed *kubeclient.Client, keeper *keeper, re
 	config := lease.Config{
 		Spec: lease.Spec{Namespace: options.LeaseNamespace, Name: options.LeaseName,
 			Holder: options.PodName, Duration: options.LeaseDuration},
-		Client: keeper.hub,
+		Client: hubLeases{keeper},
 		Healthy: func() error {
 			if cause := keeper.verdict(); cause != nil {
 				return cause
@@ -99,10 +114,10 @@ func newRenewer(options *Options, managed *kubeclient.Client, keeper *keeper, re
 			return nil
 		},
 		Explain: func(err error) (string, error) {
-			cause := Classify(err, options.where())
+			cause := verdict.OfRequest(err, options.where())
 			return string(cause.Reason), cause
 		},
-		Renewed: reporter.renewed, Paused: reporter.say, Clock: clock.RealClock{},
+		Renewed: reporter.renewed, Paused: reporter.paused, Clock: clock.RealClock{},
 	}
 	if options.LeaseLocation == OnManaged {
 		config.Client = managed.Leases(options.LeaseNamespace)
@@ -110,13 +125,15 @@ func newRenewer(options *Options, managed *kubeclient.Client, keeper *keeper, re
 	return lease.New(config)
 }
 
-// where names the API server with the lease, for people.
+// where names the API server that has the lease, for messages.
 func (o *Options) where() string {
 	if o.LeaseLocation == OnManaged {
 		return "the managed cluster"
 	}
 	return "the hub"
 }
+
+func userAgent() string { return Program + "/" + version.Get().GitVersion }
 
 func managedClient(kubeconfig string) (*kubeclient.Client, error) {
 	config, err := managedConfig(kubeconfig)
@@ -133,19 +150,18 @@ func managedClient(kubeconfig string) (*kubeclient.Client, error) {
 
 func managedConfig(kubeconfig string) (*rest.Config, error) {
 	if kubeconfig != "" {
-		config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
-			&clientcmd.ClientConfigLoadingRules{ExplicitPath: kubeconfig}, &clientcmd.ConfigOverrides{}).ClientConfig()
+		config, err := kubeclient.FromFile(kubeconfig)
 		if err != nil {
-			return nil, fmt.Errorf("-%s: read %s: %s", flagKubeconfig, kubeconfig, oneLine(err.Error()))
+			return nil, fmt.Errorf("-%s: %w", flagKubeconfig, err)
 		}
 		return config, nil
 	}
 	config, err := rest.InClusterConfig()
 	switch {
 	case errors.Is(err, rest.ErrNotInCluster):
-		return nil, fmt.Errorf("this is no pod: give the managed cluster's kubeconfig by -%s", flagKubeconfig)
+		return nil, fmt.Errorf("not running in a pod: specify the kubeconfig of the managed cluster by -%s", flagKubeconfig)
 	case err != nil:
-		return nil, fmt.Errorf("read the pod's service account: %w", err)
+		return nil, fmt.Errorf("read the service account of the pod: %w", err)
 	default:
 		return config, nil
 	}

@@ -18,13 +18,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"open-cluster-management.io/helloworld-addon/internal/testing/fakeapi"
+	"open-cluster-management.io/helloworld-addon/internal/testing/fakepki"
 	"open-cluster-management.io/helloworld-addon/internal/testing/runtest"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/sidecar/verdict"
 )
 
 func TestWaitsForTheSecret(t *testing.T) {
 	s := newScene(t)
 	s.onHub()
-	s.stops(SecretMissing)
+	s.stops(verdict.SecretMissing)
 	if code, body := runtest.Get(s.health, "/readyz"); code != http.StatusServiceUnavailable || !strings.Contains(body, "[-] hub-credentials: SecretMissing: secret addons/creds: ") {
 		t.Errorf("readyz: %d %s", code, body)
 	}
@@ -75,7 +77,7 @@ func TestSecretRecreated(t *testing.T) {
 	s.onHub()
 	s.renews("before")
 	s.managed.Remove("secrets", "addons", "creds")
-	s.stops(SecretMissing)
+	s.stops(verdict.SecretMissing)
 	s.put(data)
 	s.renews("with the same secret again")
 	s.noFailure()
@@ -87,12 +89,12 @@ func TestBadSecretsAreNamedAndForgiven(t *testing.T) {
 	old, oldKey := s.ca.Issue("agent", time.Now().Add(-2*time.Hour), time.Now().Add(-time.Hour))
 	s.onHub()
 	for _, bad := range []struct {
-		reason Reason
+		reason verdict.Reason
 		data   map[string][]byte
 	}{
-		{KubeconfigMissing, map[string][]byte{}},
-		{KubeconfigInvalid, map[string][]byte{"kubeconfig": []byte("{")}},
-		{CertificateExpired, map[string][]byte{"kubeconfig": good["kubeconfig"], "tls.crt": old, "tls.key": oldKey}},
+		{verdict.KubeconfigMissing, map[string][]byte{}},
+		{verdict.KubeconfigInvalid, map[string][]byte{"kubeconfig": []byte("{")}},
+		{verdict.CertificateExpired, map[string][]byte{"kubeconfig": good["kubeconfig"], "tls.crt": old, "tls.key": oldKey}},
 	} {
 		s.put(bad.data)
 		s.stops(bad.reason)
@@ -108,9 +110,9 @@ func TestFailuresOfTheHubAreNamedAndForgiven(t *testing.T) {
 	s.hub.Before = func(fakeapi.Request) *apierrors.StatusError { return refuse.Load() }
 	s.put(s.data())
 	s.onHub()
-	s.stops(LeaseForbidden)
+	s.stops(verdict.LeaseForbidden)
 	refuse.Store(apierrors.NewUnauthorized("Unauthorized"))
-	s.stops(LeaseUnauthorized)
+	s.stops(verdict.LeaseUnauthorized)
 	refuse.Store(nil)
 	s.renews("once the hub lets it")
 	if !strings.Contains(func() string { _, body := runtest.Get(s.metrics, "/metrics"); return body }(),
@@ -119,19 +121,31 @@ func TestFailuresOfTheHubAreNamedAndForgiven(t *testing.T) {
 	}
 }
 
+// TestUntrustedHub: the first request reads the lease, and names the cause all the same.
+func TestUntrustedHub(t *testing.T) {
+	s := newScene(t)
+	data := s.data()
+	data["kubeconfig"] = []byte(fakepki.New(t).Kubeconfig(s.hub.HTTP().URL))
+	s.put(data)
+	s.onHub()
+	s.stops(verdict.ServerUntrusted)
+	s.put(s.data())
+	s.renews("once the certificate authority is right")
+}
+
 func TestOnlyWhileThePodWorks(t *testing.T) {
 	s := newScene(t)
 	s.put(s.data())
 	s.onHub()
 	s.renews("before")
-	s.managed.Put("pods", runningPod(container("main", corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}})))
-	s.stops(ContainerNotReady)
-	s.managed.Put("pods", runningPod())
+	s.managed.Put("pods", podWith(corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}))
+	s.stops(verdict.ContainerNotReady)
+	s.managed.Put("pods", podWith(running))
 	s.renews("once it works again")
 	s.managed.Remove("pods", "addons", "pod-1")
 	s.eventually("stops", func() bool {
 		_, body := runtest.Get(s.health, "/readyz")
-		return strings.Contains(body, string(PodMissing))
+		return strings.Contains(body, string(verdict.PodMissing))
 	})
 	s.noFailure()
 }
@@ -183,16 +197,13 @@ func TestWrongUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := newScene(t)
-	good := filepath.Join(t.TempDir(), "good")
-	if err := os.WriteFile(good, kubeconfigFor(s.hub.HTTP().URL, s.ca.PEM, ""), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	good := runtest.Kubeconfig(t, s.managed)
 	names := "-lease-name=a -lease-namespace=b "
 	for args, want := range map[string]string{
 		"":                                  "-lease-name is required",
 		names:                               "by -kubeconfig",
-		names + "-kubeconfig=/no/such/file": "-kubeconfig: read /no/such/file",
-		names + "-kubeconfig=" + garbage:    "-kubeconfig: read " + garbage,
+		names + "-kubeconfig=/no/such/file": "-kubeconfig: read kubeconfig /no/such/file",
+		names + "-kubeconfig=" + garbage:    "-kubeconfig: read kubeconfig " + garbage,
 		names + "-kubeconfig=" + good + " -health-bind-address=" + taken.Addr().String(): "listen on --health-bind-address",
 		names + "-kubeconfig=" + good + " -health-bind-address=0 -metrics-bind-address=" +
 			taken.Addr().String(): "listen on --metrics-bind-address",

@@ -11,10 +11,12 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"open-cluster-management.io/helloworld-addon/internal/testing/fakeapi"
 	"open-cluster-management.io/helloworld-addon/internal/testing/fakepki"
 	"open-cluster-management.io/helloworld-addon/internal/testing/runtest"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/sidecar/verdict"
 )
 
 // scene is a managed cluster with the pod, a hub that asks for client
@@ -29,6 +31,23 @@ type scene struct {
 	serial string
 }
 
+var running = corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
+
+// podWith is a Ready pod whose main container has this state.
+func podWith(main corev1.ContainerState) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "addons", Name: "pod-1"},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{
+			{Name: "main"}, {Name: "lease", Command: []string{"/usr/local/bin/" + Program}}}},
+		Status: corev1.PodStatus{
+			Phase:      corev1.PodRunning,
+			Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
+			ContainerStatuses: []corev1.ContainerStatus{
+				{Name: "main", Ready: main.Running != nil, State: main}, {Name: "lease", Ready: true, State: running}},
+		},
+	}
+}
+
 func newScene(t *testing.T) *scene {
 	t.Helper()
 	s := &scene{t: t, ca: fakepki.New(t), managed: runtest.NewAPI(t), health: runtest.Address(t), metrics: runtest.Address(t)}
@@ -37,7 +56,7 @@ func newScene(t *testing.T) *scene {
 		defer s.mu.Unlock()
 		s.serial = serial
 	})
-	s.managed.Put("pods", runningPod())
+	s.managed.Put("pods", podWith(running))
 	return s
 }
 
@@ -60,10 +79,12 @@ func (s *scene) eventually(what string, condition func() bool) {
 // data is a secret as OCM writes it, with a new certificate.
 func (s *scene) data() map[string][]byte {
 	cert, key := s.ca.Issue("agent", time.Now().Add(-time.Hour), time.Now().Add(time.Hour))
-	return map[string][]byte{"kubeconfig": kubeconfigFor(s.hub.HTTP().URL, s.ca.PEM, fromOCM), "tls.crt": cert, "tls.key": key}
+	return map[string][]byte{"kubeconfig": []byte(s.ca.Kubeconfig(s.hub.HTTP().URL)), "tls.crt": cert, "tls.key": key}
 }
 
-func (s *scene) put(data map[string][]byte) { s.managed.Put("secrets", secretWith(data)) }
+func (s *scene) put(data map[string][]byte) {
+	s.managed.Put("secrets", &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "addons", Name: "creds"}, Data: data})
+}
 
 // renewals is how often the lease was renewed, as the metrics tell.
 func (s *scene) renewals() string { return s.metric("klusterlet_addon_lease_renewals_total") }
@@ -89,7 +110,7 @@ func (s *scene) renews(when string) {
 
 // stops waits until the health says so, with this reason, and sees that the
 // lease is renewed no more.
-func (s *scene) stops(reason Reason) {
+func (s *scene) stops(reason verdict.Reason) {
 	s.t.Helper()
 	s.eventually("stops: "+string(reason), func() bool {
 		_, body := runtest.Get(s.health, "/readyz")

@@ -16,9 +16,10 @@ type Status struct {
 	// Server is the URL of the hub that is connected to, or empty if no
 	// credentials are in use.
 	Server string
-	// NotAfter is when the credentials in use expire, or zero if that is not known.
+	// NotAfter is when the credentials in use, or last in use, expire. It is zero if
+	// that is not known.
 	NotAfter time.Time
-	// Since is when the credentials in use came into use.
+	// Since is when they came into use.
 	Since time.Time
 	// Problem explains why the credentials in the source are rejected, or is nil.
 	// The last good ones may be in use all the same.

@@ -1,4 +1,4 @@
-package sidecar
+package verdict
 
 import (
 	"fmt"
@@ -8,14 +8,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Program is the name of the program, by which it finds its own container.
-const Program = "klusterlet-addon-lease-controller"
-
-// PodProblem says why the pod does not work, or nil: it has to be Ready, and
-// every container of it but the sidecar's own has to be running and ready. The
-// sidecar's own readiness is left out, so that a sidecar that is not ready does
-// not keep itself from becoming so.
-func PodProblem(pod *corev1.Pod) *Cause {
+// OfPod returns why the pod does not work, or nil: it has to be Ready, and each of
+// its containers has to be running and ready. The sidecar's own container, which
+// runs program, does not count: a sidecar that is not ready could never become ready
+// again.
+func OfPod(pod *corev1.Pod, program string) *Cause {
 	switch {
 	case pod == nil:
 		return &Cause{PodMissing, "the pod does not exist"}
@@ -29,7 +26,7 @@ func PodProblem(pod *corev1.Pod) *Cause {
 	for _, container := range lasting(&pod.Spec) {
 		problem := containerProblem(container.Name, statusOf(&pod.Status, container.Name))
 		switch {
-		case isOwn(container):
+		case runs(container, program):
 			ownReady = problem == ""
 		case problem != "":
 			problems = append(problems, problem)
@@ -41,8 +38,10 @@ func PodProblem(pod *corev1.Pod) *Cause {
 	return readyProblem(&pod.Status, ownReady)
 }
 
-// lasting are the containers that run as long as the pod does: not the init
-// containers, but for those that are restarted always.
+// lasting returns the containers that run as long as the pod: all except init
+// containers, but including sidecar containers, which are init containers that are
+// always restarted. See
+// https://kubernetes.io/docs/concepts/workloads/pods/sidecar-containers/
 func lasting(spec *corev1.PodSpec) []corev1.Container {
 	var list []corev1.Container
 	for _, container := range spec.InitContainers {
@@ -53,10 +52,10 @@ func lasting(spec *corev1.PodSpec) []corev1.Container {
 	return append(list, spec.Containers...)
 }
 
-// isOwn says whether a container runs this program.
-func isOwn(container corev1.Container) bool {
+// runs reports whether the command of a container is program.
+func runs(container corev1.Container, program string) bool {
 	for _, words := range [][]string{container.Command, container.Args} {
-		if len(words) > 0 && path.Base(words[0]) == Program {
+		if len(words) > 0 && path.Base(words[0]) == program {
 			return true
 		}
 	}
@@ -74,8 +73,8 @@ func statusOf(status *corev1.PodStatus, name string) *corev1.ContainerStatus {
 	return nil
 }
 
-// containerProblem says why a container is not running and ready, empty: it is.
-// It names no time and no count, so that it stays the same as long as it lasts.
+// containerProblem returns why a container is not running and ready, or "" if it
+// is. It contains no time and no count, so that it does not change while it lasts.
 func containerProblem(name string, status *corev1.ContainerStatus) string {
 	switch {
 	case status == nil:
@@ -94,8 +93,8 @@ func containerProblem(name string, status *corev1.ContainerStatus) string {
 	}
 }
 
-// readyProblem looks at the pod's own condition, of which the kubelet, readiness
-// gates and the node's controller have a part.
+// readyProblem evaluates the condition Ready of the pod, which also depends on
+// readiness gates and on the node.
 func readyProblem(status *corev1.PodStatus, ownReady bool) *Cause {
 	for i := range status.Conditions {
 		condition := &status.Conditions[i]
@@ -114,8 +113,9 @@ func readyProblem(status *corev1.PodStatus, ownReady bool) *Cause {
 	return &Cause{PodNotReady, "the pod is not Ready yet"}
 }
 
-// containersNotReady is the kubelet's reason for a pod that is not Ready because
-// of its containers and nothing else.
+// containersNotReady is the kubelet's reason for a pod that is not Ready only because
+// of its containers. See
+// https://github.com/kubernetes/kubernetes/blob/v1.34.4/pkg/kubelet/status/generate.go
 const containersNotReady = "ContainersNotReady"
 
 func orNone(reason string) string {

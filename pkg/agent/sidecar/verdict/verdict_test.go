@@ -1,4 +1,4 @@
-package sidecar
+package verdict
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-func TestClassify(t *testing.T) {
+func TestOfRequest(t *testing.T) {
 	leases := schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}
 	get := func(err error) error {
 		return fmt.Errorf("get lease: %w", &url.Error{Op: "Get", URL: "https://hub:6443/", Err: err})
@@ -38,7 +38,7 @@ func TestClassify(t *testing.T) {
 		{"anything else", errors.New("x"), LeaseFailed},
 	}
 	for _, test := range tests {
-		cause := Classify(test.err, "the hub")
+		cause := OfRequest(test.err, "the hub")
 		if cause.Reason != test.want || !strings.Contains(cause.Message, test.err.Error()) {
 			t.Errorf("%s: got %v, want %s with the error", test.name, cause, test.want)
 		}

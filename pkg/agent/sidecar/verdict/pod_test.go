@@ -1,4 +1,4 @@
-package sidecar
+package verdict
 
 import (
 	"testing"
@@ -9,6 +9,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
+const program = "klusterlet-addon-lease-controller"
+
 // runningPod has a main container and the sidecar, both running and ready.
 func runningPod(changes ...func(*corev1.Pod)) *corev1.Pod {
 	running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
@@ -16,7 +18,7 @@ func runningPod(changes ...func(*corev1.Pod)) *corev1.Pod {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "addons", Name: "pod-1"},
 		Spec: corev1.PodSpec{Containers: []corev1.Container{
 			{Name: "main", Command: []string{"/bin/sh", "-c", "sleep 1"}},
-			{Name: "lease", Command: []string{"/usr/local/bin/" + Program}},
+			{Name: "lease", Command: []string{"/usr/local/bin/" + program}},
 		}},
 		Status: corev1.PodStatus{
 			Phase:      corev1.PodRunning,
@@ -45,7 +47,7 @@ func container(name string, state corev1.ContainerState) func(*corev1.Pod) {
 	}
 }
 
-func TestPodProblem(t *testing.T) {
+func TestOfPod(t *testing.T) {
 	crashed := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: "Error", ExitCode: 1}}
 	backOff := corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff", Message: "back-off 10s"}}
 	running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
@@ -92,7 +94,7 @@ func TestPodProblem(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, PodProblem(test.pod)); diff != "" {
+			if diff := cmp.Diff(test.want, OfPod(test.pod, program)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", test.reason, diff)
 			}
 		})
