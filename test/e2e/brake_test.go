@@ -16,11 +16,11 @@ import (
 
 const releaseAnnotation = "helloworld.open-cluster-management.io/release-deletions"
 
-// When a list of the hub's ConfigMaps lacks most of what was copied, as that of a
-// hub does which was restored from a backup, no copy is deleted at once. What
-// comes back on the hub was never deleted; the rest is deleted when a person
-// releases it. Here the agent is away while the ConfigMaps are deleted, so that
-// nothing tells it of that but its list.
+// When a list of the hub's ConfigMaps lacks the sources of most copies, for example
+// because the hub was restored from a backup, no copy is deleted at once
+// (docs/design.md#rule-10-removals). A source that comes back keeps its copy; the
+// other copies are deleted when a user releases them. Here the agent does not run
+// while the ConfigMaps are deleted, so that it learns of that only by its list.
 func massDeletionIsHeld(t *testing.T, env *environment) {
 	c := env.first()
 	copies, err := c.kube.CoreV1().ConfigMaps(c.installNamespace).List(t.Context(),

@@ -29,11 +29,11 @@ const (
 	leastSlow = 50 * time.Millisecond
 )
 
-// A writer that changes a copy back as soon as the agent has written it, for
-// example an operator that injects a key into every ConfigMap, is met at a pace.
-// The condition and an event name the copy, the agent stays ready and renews its
-// lease, and other ConfigMaps are copied as fast as before. When the other writer
-// stops, all is well again.
+// The agent slows down against a writer that changes a copy back at once, for example
+// an operator that injects a key into every ConfigMap
+// (docs/design.md#rule-11-contest). The condition and an event name the copy, the
+// agent stays ready and renews its lease, and other ConfigMaps are copied as fast as
+// before. When the other writer stops, the copy is in sync again.
 func contestedCopyIsPaced(t *testing.T, env *environment) {
 	c := env.first()
 	fought := env.createSource(t, c, configMap("e2e-contested", map[string]string{"owner": "hub"}))

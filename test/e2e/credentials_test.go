@@ -15,8 +15,9 @@ import (
 	addonclient "open-cluster-management.io/api/client/addon/clientset/versioned"
 )
 
-// A thief with the certificate out of the agent's secret gets no further than
-// the agent: the same rules as by access reviews, tried with real requests.
+// Requests with the certificate of the agent's Secret are allowed no more than the
+// agent (docs/design.md#hub-rbac): the same rules as by access reviews, with real
+// requests.
 func realCertificateIsDenied(t *testing.T, env *environment) {
 	for i, c := range env.clusters {
 		other := env.clusters[(i+1)%len(env.clusters)]
@@ -108,8 +109,8 @@ func (e *environment) agentConfig(ctx context.Context, c *cluster) (*rest.Config
 	return config, nil
 }
 
-// A permission of the group that the agents of all clusters share would be
-// every cluster's permission.
+// A permission of the group that the agents of all clusters share would be every
+// cluster's permission (docs/design.md#hub-rbac).
 func sharedGroupHasNothing(t *testing.T, env *environment) {
 	roleBindings, err := env.hub.kube.RbacV1().RoleBindings(metav1.NamespaceAll).List(t.Context(), metav1.ListOptions{})
 	must(t, "list RoleBindings", err)

@@ -86,8 +86,8 @@ func installNamespaceIsHonoured(t *testing.T, env *environment) {
 	}
 }
 
-// The agent renews a lease that always says when, and Open Cluster Management
-// concludes from it that the add-on is available.
+// The agent renews a lease that always has a renewTime, and Open Cluster Management
+// derives from it that the add-on is available (docs/design.md#lease).
 func availableByLease(t *testing.T, env *environment) {
 	for _, c := range env.clusters {
 		eventually(t, c.name+": Available", env.addonCondition(c, addonv1beta1.ManagedClusterAddOnConditionAvailable))

@@ -23,9 +23,9 @@ const (
 	silent  = "AgentSilent"
 )
 
-// An add-on whose agent is dead is not available, of one on a lost cluster that is
-// not known, and both are well again afterwards. What a silent agent has reported
-// of its ConfigMaps is not known either.
+// An add-on whose agent does not run is not available (docs/design.md#lease); on a lost
+// cluster its availability is unknown. Both recover. The last report of a silent agent
+// on its ConfigMaps becomes unknown as well.
 func deadAgentAndLostCluster(t *testing.T, env *environment) {
 	c := env.second()
 	eventually(t, "all is well before", env.healthy(c))

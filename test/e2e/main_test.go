@@ -25,6 +25,7 @@ var scenarios = []scenario{
 	{"the_add-on_is_Available_by_its_lease", availableByLease},
 	{"the_certificate_is_approved_by_the_controller_and_used", certificateIsApprovedAndUsed},
 
+	// docs/design.md#rule-1-source and docs/design.md#rule-2-copy
 	{"a_ConfigMap_is_copied_changed_and_deleted", copyUpdateDelete},
 	{"binary_data_is_copied", binaryDataIsCopied},
 	{"an_immutable_ConfigMap_is_replaced", immutableIsReplaced},
@@ -34,14 +35,18 @@ var scenarios = []scenario{
 	{"each_cluster_gets_only_its_own", eachClusterGetsItsOwn},
 	{"the_CA_bundle_of_the_cluster_is_untouched", rootCAIsUntouched},
 
+	// docs/design.md#rule-3-ownership
 	{"a_foreign_ConfigMap_is_left_alone", foreignIsLeftAlone},
 	{"a_foreign_ConfigMap_can_be_given_over", foreignIsAdopted},
+	// docs/design.md#rule-4-drift and docs/design.md#rule-11-contest
 	{"drift_comes_back", driftComesBack},
 	{"labels_and_annotations_of_others_stay", othersMetadataStays},
 	{"a_contested_copy_is_paced", contestedCopyIsPaced},
 
+	// docs/design.md#rule-9-reported
 	{"a_conflict_is_reported_on_the_hub_and_heals", conflictIsReported},
 
+	// docs/design.md#hub-rbac and docs/design.md#csr
 	{"the_identity_of_the_agent_may_do_what_it_needs_and_no_more", hubAccessReviews},
 	{"the_certificate_of_the_agent_opens_nothing_else", realCertificateIsDenied},
 	{"nothing_is_bound_to_the_group_of_all_agents", sharedGroupHasNothing},
@@ -49,16 +54,20 @@ var scenarios = []scenario{
 
 	{"an_AddOnDeploymentConfig_overrides_what_is_shipped", configOverrides},
 
+	// docs/design.md#credentials
 	{"rotating_the_certificate_under_load_loses_nothing", rotationUnderLoad},
 	{"a_secret_that_is_lost_again_and_again_comes_back", secretsComeBack},
 	{"a_restarted_agent_catches_up", agentRestart},
+	// docs/design.md#rule-5-prune and docs/design.md#rule-10-removals
 	{"a_list_that_lacks_most_deletes_nothing_at_once", massDeletionIsHeld},
 	{"a_restarted_controller_asks_for_no_new_certificate", controllerRestart},
 	{"disabling_removes_the_agent_and_enabling_brings_it_back", disableAndEnable},
 	{"a_ManifestWork_that_a_cluster_changed_reaches_no_other", plantedWorkReachesNobody},
+	// docs/design.md#uninstall
 	{"uninstalling_removes_the_copies_and_says_what_keeps_it", uninstallRemovesCopies},
 	{"uninstalling_needs_no_agent", uninstallWithoutAgent},
 	{"uninstalling_needs_no_room_for_its_own_ConfigMap", uninstallWithFullQuota},
+	// docs/install.md#install-by-label
 	{"a_label_on_a_cluster_installs_it", installedByLabel},
 	{"installing_by_label_refuses_to_uninstall", installByLabelRefuses},
 	{"an_upgrade_keeps_what_the_operator_configured", upgradeKeepsConfiguration},

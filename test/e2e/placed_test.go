@@ -18,9 +18,9 @@ const (
 )
 
 // Where a Placement's configuration names the install namespace, uninstalling
-// removes every copy and the lease from there, in each of the ways in which an
-// add-on goes: the documented commands, a cluster that the Placement no longer
-// selects, a ManagedCluster that is deleted.
+// (docs/design.md#uninstall) removes every copy and the lease from there, whichever way
+// the add-on is removed: by the documented commands, because the Placement no longer
+// selects the cluster, or because the ManagedCluster is deleted.
 func placedNamespaceIsUninstalled(t *testing.T, env *environment) {
 	for _, c := range env.clusters {
 		must(t, "disable the add-on", env.disable(t.Context(), c))

@@ -28,10 +28,10 @@ const (
 	mendedConfig = `{"customizedVariables":[{"name":"LogVerbosity","value":"2"}]}`
 )
 
-// The rollout strategy of the ClusterManagementAddOn holds: a configuration goes
-// to the next decision group only when the agents of the group before are
-// available with it. One whose image does not start stops at the first group, and
-// the ClusterManagementAddOn says so.
+// The rollout strategy of the ClusterManagementAddOn holds (docs/design.md#rollout): a
+// configuration goes to the next decision group only when the agents of the group
+// before are available with it. A configuration whose image does not start stops at
+// the first group, and the ClusterManagementAddOn reports that.
 func brokenConfigStops(t *testing.T, env *environment) {
 	config := env.createConfig(t, controllerNamespace, "e2e-rollout", fmt.Sprintf(goodConfig, cpuRequest("11m")))
 	groups := env.place(t, rolloutPlacement, env.clusters...)

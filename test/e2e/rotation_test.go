@@ -28,7 +28,7 @@ const (
 	oldest      = 2 * time.Second
 )
 
-// Renewing the agent's certificate loses nothing: while 50 ConfigMaps change per
+// Renewing the agent's certificate loses nothing (docs/design.md#credentials): while 50 ConfigMaps change per
 // second the certificate is taken out of the secret again and again, the
 // registration agent requests another one, and the agent reconnects with it, with
 // no request refused, without a restart, and with every copy at most 2 s late.
