@@ -3,10 +3,9 @@ package manifests
 import _ "embed"
 
 // The objects that run the agent on a managed cluster, one YAML document each.
-// They are complete but for what differs between clusters, which pkg/hub/addon
-// fills in: the namespace, the arguments, the image and what an
-// AddOnDeploymentConfig asks for. They carry no template syntax, so no value
-// can ever change their structure.
+// pkg/hub/addon/install adds what differs between clusters: the namespace, the
+// arguments, the image, and the values of an AddOnDeploymentConfig. They have no
+// template syntax, so a value cannot change their structure.
 var (
 	// AgentNamespaceYAML is the install namespace.
 	//go:embed agent/namespace.yaml
@@ -16,19 +15,19 @@ var (
 	//go:embed agent/serviceaccount.yaml
 	AgentServiceAccountYAML []byte
 
-	// AgentRoleYAML is what the agent may do on the managed cluster.
+	// AgentRoleYAML has the agent's rights on the managed cluster.
 	//go:embed agent/role.yaml
 	AgentRoleYAML []byte
 
-	// AgentRoleBindingYAML gives the Role to the ServiceAccount.
+	// AgentRoleBindingYAML grants the Role to the ServiceAccount.
 	//go:embed agent/rolebinding.yaml
 	AgentRoleBindingYAML []byte
 
-	// AgentEventRoleYAML lets the agent write events on its own pod.
+	// AgentEventRoleYAML has the right to write events about the agent's pod.
 	//go:embed agent/event-role.yaml
 	AgentEventRoleYAML []byte
 
-	// AgentEventRoleBindingYAML gives that Role to the ServiceAccount.
+	// AgentEventRoleBindingYAML grants that Role to the ServiceAccount.
 	//go:embed agent/event-rolebinding.yaml
 	AgentEventRoleBindingYAML []byte
 
@@ -36,12 +35,12 @@ var (
 	//go:embed agent/deployment.yaml
 	AgentDeploymentYAML []byte
 
-	// HostedMarkerRuleYAML is what the uninstall hook may do on the managed cluster
-	// in hosted mode besides: find the object with which its marker goes.
+	// HostedMarkerRuleYAML is a further rule for the managed cluster in hosted mode: the
+	// pre-delete hook reads the ServiceAccount that owns its marker.
 	//go:embed agent/hosted-marker-rule.yaml
 	HostedMarkerRuleYAML []byte
 
-	// UninstallJobYAML is the pre-delete hook, which removes the copies.
+	// UninstallJobYAML is the pre-delete hook. It removes the copies.
 	//go:embed agent/uninstall-job.yaml
 	UninstallJobYAML []byte
 )

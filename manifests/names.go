@@ -8,21 +8,20 @@ const (
 	// name DNSName.
 	AddonName = "helloworld"
 
-	// AgentName is the last part of the user name in the agent's certificate on
-	// the hub. It is the same at every start of the controller: when it changes,
-	// OCM's registration agent throws the certificate away and asks for another
-	// one on every cluster.
+	// AgentName is the last part of the user name in the agent's certificate on the
+	// hub. It must never change: OCM's registration agent on every cluster would
+	// discard the certificate and request a new one.
 	AgentName = "helloworld-agent"
 
-	// DNSName is the one DNS name in the agent's certificate request, put there
-	// by OCM's registration agent: <add-on>.addon.open-cluster-management.io.
+	// DNSName is the only DNS name in the agent's certificate request. OCM's
+	// registration agent sets it: <add-on>.addon.open-cluster-management.io.
 	DNSName = AddonName + ".addon.open-cluster-management.io"
 
 	// DefaultImage holds the programs of the controller and of the agent.
 	DefaultImage = "quay.io/open-cluster-management/helloworld-addon:v0.1.0"
 
-	// DefaultInstallNamespace is where OCM installs add-ons on a managed cluster
-	// when nobody names a namespace.
+	// DefaultInstallNamespace is OCM's default install namespace of add-ons on a
+	// managed cluster.
 	DefaultInstallNamespace = "open-cluster-management-agent-addon"
 )
 
@@ -33,11 +32,11 @@ const (
 	ControllerName = "helloworld-controller"
 
 	// HubRole names the ClusterRole with the agents' rights on the hub, and the
-	// RoleBinding in each cluster's namespace that gives them to its agent there.
+	// RoleBinding in each cluster's namespace that grants them to its agent there.
 	HubRole = "open-cluster-management:helloworld-addon:agent"
 
-	// HubServiceAccount is the agent's identity in its cluster's namespace on the
-	// hub where OCM's registration agent uses tokens: <add-on>-agent.
+	// HubServiceAccount is the agent's ServiceAccount in its cluster's namespace on the
+	// hub, where OCM's registration agent uses tokens: <add-on>-agent.
 	HubServiceAccount = AddonName + "-agent"
 )
 
@@ -59,34 +58,34 @@ const (
 	// registration agent writes it: <add-on>-hub-kubeconfig.
 	HubKubeconfigSecret = AddonName + "-hub-kubeconfig"
 
-	// ManagedKubeconfigSecret has the kubeconfig of the managed cluster, under the
-	// key ManagedKubeconfigKey, where the agent runs on a hosting cluster. Whoever
-	// sets that up provides it. The name is the one by which addon-framework's
-	// templates know it: <add-on>-managed-kubeconfig.
+	// ManagedKubeconfigSecret holds the kubeconfig of the managed cluster, under the key
+	// ManagedKubeconfigKey, where the agent runs on a hosting cluster. The administrator
+	// who sets up hosted mode creates it. addon-framework's templates use the same name:
+	// <add-on>-managed-kubeconfig.
 	ManagedKubeconfigSecret = AddonName + "-managed-kubeconfig"
 
 	// ManagedKubeconfigKey is the key in ManagedKubeconfigSecret.
 	ManagedKubeconfigKey = "kubeconfig"
 
-	// UninstallMarker is a ConfigMap that the pre-delete hook creates, and that
-	// makes the agent stop. It is never mirrored.
+	// UninstallMarker is a ConfigMap that the pre-delete hook creates to make the agent
+	// stop. It is never mirrored. See docs/design.md#uninstall.
 	UninstallMarker = "helloworld-agent-uninstall"
 
-	// UninstallJob begins the name of the pre-delete hook's Job.
+	// UninstallJob is the prefix of the name of the pre-delete hook's Job.
 	UninstallJob = "helloworld-agent-uninstall"
 
-	// AgentLease is the Lease that the agent renews and OCM's registration agent
-	// watches: it must have the add-on's name.
+	// AgentLease is the Lease that the agent renews and OCM's registration agent reads.
+	// It must have the add-on's name.
 	AgentLease = AddonName
 )
 
 // Labels and annotations.
 const (
-	// Prefix is that of every label and annotation of this add-on.
+	// Prefix is the prefix of every label and annotation of this add-on.
 	Prefix = "helloworld.open-cluster-management.io/"
 
-	// SyncLabel on a ConfigMap on the hub, with the value SyncDisabled, takes it
-	// out of the mirror.
+	// SyncLabel on a ConfigMap on the hub, with the value SyncDisabled, excludes it from
+	// the mirror.
 	SyncLabel = Prefix + "sync"
 
 	// SyncDisabled is the value of SyncLabel that opts out.
@@ -95,28 +94,28 @@ const (
 	// SourceAnnotation on a copy names its source on the hub as namespace/name.
 	SourceAnnotation = Prefix + "source"
 
-	// AdoptAnnotation on an object on the managed cluster, with the value
-	// AdoptTrue, gives it over to the agent.
+	// AdoptAnnotation on a ConfigMap on the managed cluster, with the value AdoptTrue,
+	// lets the agent adopt it as its copy.
 	AdoptAnnotation = Prefix + "adopt"
 
-	// AdoptTrue is the value of AdoptAnnotation that gives an object over.
+	// AdoptTrue is the value of AdoptAnnotation that lets the agent adopt.
 	AdoptTrue = "true"
 
 	// ReleaseAnnotation on the ManagedClusterAddOn, with the value ReleaseTrue,
-	// makes the agent carry out deletions that it would hold.
+	// makes the agent carry out deletions that it holds.
 	ReleaseAnnotation = Prefix + "release-deletions"
 
 	// ReleaseTrue is the value of ReleaseAnnotation that releases.
 	ReleaseTrue = "true"
 
-	// ManagedByLabel on a copy, with the value ManagedByAgent, says that the
-	// agent owns it.
+	// ManagedByLabel on a copy, with the value ManagedByAgent, means that the agent owns
+	// it.
 	ManagedByLabel = "app.kubernetes.io/managed-by"
 
 	// ManagedByAgent is the value of ManagedByLabel on a copy.
 	ManagedByAgent = "helloworld-agent"
 
-	// UninstallLabel on the ConfigMap UninstallMarker has the UID of the
+	// UninstallLabel on the ConfigMap UninstallMarker is the UID of the
 	// ManagedClusterAddOn whose copies are being removed.
 	UninstallLabel = Prefix + "uninstall"
 
@@ -124,15 +123,15 @@ const (
 	// AddOnDeploymentConfig that it was rendered with, as OCM computes it.
 	ConfigHashAnnotation = Prefix + "config-hash"
 
-	// StoppedAnnotation on the ConfigMap UninstallMarker is the agent's answer
-	// that it has stopped: the value of UninstallLabel that it saw.
+	// StoppedAnnotation on the ConfigMap UninstallMarker is the agent's confirmation that
+	// it has stopped: the value of UninstallLabel that it saw.
 	StoppedAnnotation = Prefix + "stopped"
 )
 
-// ReasonUninstalled is the reason of ConditionConfigMapsSynced by which the
-// pre-delete hook reports that every copy is removed.
+// ReasonUninstalled is the reason of ConditionConfigMapsSynced with which the pre-delete
+// hook reports that it has removed every copy.
 const ReasonUninstalled = "Uninstalled"
 
-// ConditionConfigMapsSynced is the type of the condition by which the agent
-// reports on the ManagedClusterAddOn.
+// ConditionConfigMapsSynced is the type of the agent's condition on the
+// ManagedClusterAddOn.
 const ConditionConfigMapsSynced = "ConfigMapsSynced"

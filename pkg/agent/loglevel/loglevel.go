@@ -13,10 +13,8 @@ import (
 	"open-cluster-management.io/helloworld-addon/manifests"
 )
 
-// Max is the highest log level in use. From 8 on client-go logs the bodies of
-// requests and responses, and with them the Secret with the hub's credentials
-// (k8s.io/client-go/rest, Request.request and truncateBody).
-const Max = 7
+// Max is the highest log level in use.
+const Max = manifests.MaxLogVerbosity
 
 // Flag returns klog's flag for the log level. There is none for vmodule, which
 // sets the level of single files, for example of client-go's that log bodies.

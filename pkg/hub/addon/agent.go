@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"slices"
 
+	certificatesv1 "k8s.io/api/certificates/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 	addonv1beta1 "open-cluster-management.io/api/addon/v1beta1"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	workv1 "open-cluster-management.io/api/work/v1"
@@ -20,12 +22,15 @@ import (
 	"open-cluster-management.io/addon-framework/pkg/utils"
 
 	"open-cluster-management.io/helloworld-addon/manifests"
-	"open-cluster-management.io/helloworld-addon/pkg/hub/rollout"
+	"open-cluster-management.io/helloworld-addon/pkg/hub/addon/identity"
+	"open-cluster-management.io/helloworld-addon/pkg/hub/addon/install"
+	"open-cluster-management.io/helloworld-addon/pkg/hub/rollout/plan"
 )
 
-// AgentAddon tells addon-framework's AddonManager how to run the agent. It
-// implements agent.AgentAddon itself instead of by addonfactory, whose text
-// templates let a value change a document's structure and panic when one fails.
+// AgentAddon implements addon-framework's agent.AgentAddon. It does not use
+// addonfactory, whose text templates let a value change a document's structure, and
+// panic when a template fails.
+// https://github.com/open-cluster-management-io/addon-framework/blob/v1.3.0/pkg/agent/interface.go
 type AgentAddon struct {
 	image string
 	hub   HubClient
@@ -34,16 +39,16 @@ type AgentAddon struct {
 
 var _ agent.AgentAddon = &AgentAddon{}
 
-// New returns the add-on whose agents run image, whose rights are written to
-// hub, and which reads the hub's objects from cache.
+// New returns the add-on. Its agents run image, unless a config names another one; it
+// writes their rights to hub and reads the hub's objects from cache.
 func New(image string, hub HubClient, cache *Cache) *AgentAddon {
 	return &AgentAddon{image: image, hub: hub, cache: cache}
 }
 
-// Manifests returns the objects that run the agent on the cluster, and the
-// pre-delete hook, which the framework tells apart. An error, such as a wrong
-// value in an AddOnDeploymentConfig, is shown by the framework in the add-on's
-// condition ManifestApplied, and leaves the agent as it is.
+// Manifests returns the objects that run the agent on the cluster, and the pre-delete
+// hook, which the framework recognizes by its annotation. The framework writes an
+// error, for example about an invalid value in an AddOnDeploymentConfig, to the
+// condition ManifestApplied, and leaves what is shipped as it is.
 func (a *AgentAddon) Manifests(_ context.Context, cluster *clusterv1.ManagedCluster,
 	addon *addonv1beta1.ManagedClusterAddOn) ([]runtime.Object, error) {
 	shipped, err := a.shipped(addon)
@@ -52,16 +57,16 @@ func (a *AgentAddon) Manifests(_ context.Context, cluster *clusterv1.ManagedClus
 	}
 	config, configErr := a.cache.desiredConfig(addon)
 	if addon.DeletionTimestamp != nil {
-		if !slices.Contains(addon.Finalizers, hookFinalizer(addon, shipped)) || !everRan(addon) || uninstalled(addon) {
+		if !slices.Contains(addon.Finalizers, hookFinalizer(addon, shipped)) || !install.EverRan(addon) || install.Uninstalled(addon) {
 			return nil, nil
 		}
 		return a.uninstallObjects(cluster, addon, config, shipped)
 	}
 	configured := meta.IsStatusConditionTrue(addon.Status.Conditions, addonv1beta1.ManagedClusterAddOnConditionConfigured)
 	switch {
-	case shipped != nil && (!configured || errors.Is(configErr, errNotDesired)):
+	case shipped != nil && (!configured || errors.Is(configErr, install.ErrNotDesired)):
 		// OCM's rollout has not reached this cluster: nothing changes on it.
-		return withHook(shipped.Objects, shipped.values(addon))
+		return withHook(shipped.Objects, shipped.Values(addon))
 	case !configured:
 		return nil, errNotConfigured
 	case configErr != nil:
@@ -71,110 +76,105 @@ func (a *AgentAddon) Manifests(_ context.Context, cluster *clusterv1.ManagedClus
 	if err != nil {
 		return nil, err
 	}
-	objects, err := Render(values)
+	objects, err := install.Render(values)
 	if err != nil {
 		return nil, err
 	}
 	return withHook(objects, values)
 }
 
-// uninstallObjects returns the objects while the pre-delete hook runs: the agent
-// as it is shipped, and the hook beside it. The hook is made of what is shipped where
-// the agent has run so: a config that OCM's rollout has not brought to the cluster
-// may have an image that does not start. Else it is made of the present config, by
-// which a hook that does not start can be mended.
+// uninstallObjects returns the objects while the pre-delete hook runs: the agent as
+// it is shipped, and the hook. Where the agent has run as it is shipped, the hook has
+// the same values: a config that OCM's rollout has not brought to the cluster may have
+// an image that does not start. Otherwise it has the values of the present config, so
+// that a user can repair a hook that does not start.
 func (a *AgentAddon) uninstallObjects(cluster *clusterv1.ManagedCluster, addon *addonv1beta1.ManagedClusterAddOn,
-	config *addonv1beta1.AddOnDeploymentConfig, shipped *Shipped) ([]runtime.Object, error) {
+	config *addonv1beta1.AddOnDeploymentConfig, shipped *install.Shipped) ([]runtime.Object, error) {
 	if shipped == nil {
 		image := a.image
 		if chosen, err := agentImage(cluster, addon, config, a.image); err == nil {
 			image = chosen
 		}
-		values, err := hookOnly(addon, config, image)
+		values, err := install.HookValues(addon, config, image)
 		if err != nil {
 			return nil, err
 		}
 		return withHook(nil, values)
 	}
-	if config != nil && !shipped.hasRun(addon) {
+	if config != nil && !shipped.HasRun(addon) {
 		if values, err := a.values(cluster, addon, config, shipped); err == nil {
 			return withHook(shipped.Objects, values)
 		}
 	}
-	return withHook(shipped.Objects, shipped.values(addon))
+	return withHook(shipped.Objects, shipped.Values(addon))
 }
 
-func withHook(objects []runtime.Object, values Values) ([]runtime.Object, error) {
-	hook, err := RenderHook(values)
+func withHook(objects []runtime.Object, values install.Values) ([]runtime.Object, error) {
+	hook, err := install.RenderHook(values)
 	return append(slices.Clone(objects), hook), err
 }
 
-// hookFinalizer returns the finalizer that the framework removes when the hook is
-// done.
-func hookFinalizer(addon *addonv1beta1.ManagedClusterAddOn, shipped *Shipped) string {
+// hookFinalizer returns the finalizer that the framework removes when the hook has
+// completed.
+func hookFinalizer(addon *addonv1beta1.ManagedClusterAddOn, shipped *install.Shipped) string {
 	if hostingCluster(addon, shipped) != "" {
 		return addonv1beta1.AddonHostingPreDeleteHookFinalizer
 	}
 	return addonv1beta1.AddonPreDeleteHookFinalizer
 }
 
-// errNotConfigured is for an add-on whose configs OCM's add-on manager has not
-// settled yet, or of which one is missing: an agent is not first installed without
-// them, and then moved. (The framework can check that itself, but then it deletes
-// an add-on whose config was deleted before without running the hook.)
+// errNotConfigured keeps an add-on uninstalled until OCM's add-on manager has set its
+// configs, and all of them exist: otherwise the agent would be installed without them
+// and then moved. The framework can check that itself, but then it deletes an add-on
+// whose config was deleted without running the hook.
 var errNotConfigured = errors.New("OCM's add-on manager has not settled the add-on's configuration yet: see the condition Configured")
 
 func (a *AgentAddon) values(cluster *clusterv1.ManagedCluster, addon *addonv1beta1.ManagedClusterAddOn,
-	config *addonv1beta1.AddOnDeploymentConfig, shipped *Shipped) (Values, error) {
+	config *addonv1beta1.AddOnDeploymentConfig, shipped *install.Shipped) (install.Values, error) {
 	place, err := a.place(addon, config, shipped)
 	if err != nil {
-		return Values{}, err
+		return install.Values{}, err
 	}
 	image, err := agentImage(cluster, addon, config, a.image)
 	if err != nil {
-		return Values{}, err
+		return install.Values{}, err
 	}
-	return NewValues(addon, place, config, image)
+	return install.NewValues(addon, place, config, image)
 }
 
-// place returns where the agent runs, or why it may not run where it is wanted.
+// place returns where the agent runs, or an error when the wanted place is refused.
 func (a *AgentAddon) place(addon *addonv1beta1.ManagedClusterAddOn, config *addonv1beta1.AddOnDeploymentConfig,
-	shipped *Shipped) (Place, error) {
-	place, err := settlePlace(addon, config, shipped)
+	shipped *install.Shipped) (install.Place, error) {
+	place, err := install.SettlePlace(addon, config, shipped)
 	if err != nil || shipped != nil && place == shipped.Place {
 		return place, err
 	}
 	return place, a.checkNeighbours(addon, place)
 }
 
-// checkNeighbours refuses a place in which the agent of another add-on runs.
-func (a *AgentAddon) checkNeighbours(addon *addonv1beta1.ManagedClusterAddOn, place Place) error {
-	host := place.HostingCluster
-	if host == "" {
-		host = addon.Namespace
-	}
-	works, err := a.cache.worksIn(host)
+// checkNeighbours refuses a place where the agent of another ManagedClusterAddOn runs.
+func (a *AgentAddon) checkNeighbours(addon *addonv1beta1.ManagedClusterAddOn, place install.Place) error {
+	works, err := a.cache.worksIn(place.Cluster(addon))
 	if err != nil {
 		return err
 	}
-	neighbours, err := neighboursIn(works)
+	neighbours, err := install.NeighboursIn(addon, works)
 	if err != nil {
 		return err
 	}
-	return checkNeighbours(addon, place, neighbours)
+	return install.CheckNeighbours(addon, place, neighbours)
 }
 
-func (a *AgentAddon) shipped(addon *addonv1beta1.ManagedClusterAddOn) (*Shipped, error) {
+func (a *AgentAddon) shipped(addon *addonv1beta1.ManagedClusterAddOn) (*install.Shipped, error) {
 	works, err := a.cache.DeployWorks(addon)
 	if err != nil {
 		return nil, err
 	}
-	return NewShipped(addon, works)
+	return install.NewShipped(addon, works)
 }
 
-// GetAgentAddonOptions returns what the framework has to know besides. The
-// health prober stays nil, which means the agent's lease: with any other, OCM
-// stops looking at the lease.
+// GetAgentAddonOptions returns the add-on's options. The health prober stays nil,
+// which means the agent's lease: with any prober, OCM ignores the lease.
 func (a *AgentAddon) GetAgentAddonOptions() agent.AgentAddonOptions {
 	return agent.AgentAddonOptions{
 		AddonName:             manifests.AddonName,
@@ -183,33 +183,32 @@ func (a *AgentAddon) GetAgentAddonOptions() agent.AgentAddonOptions {
 		HostedModeEnabled:     true,
 		HostedModeInfoFunc:    a.hostedModeInfo,
 		SupportedConfigGVRs:   []schema.GroupVersionResource{utils.AddOnDeploymentConfigGVR},
-		// The registries to pull images from may be an annotation of the cluster.
+		// An annotation of the cluster can name the registries of images.
 		AgentDeployTriggerClusterFilter: func(before, after *clusterv1.ManagedCluster) bool {
 			return before.Annotations[clusterv1.ClusterImageRegistriesAnnotationKey] !=
 				after.Annotations[clusterv1.ClusterImageRegistriesAnnotationKey]
 		},
-		// A namespace that is there is somebody else's: its labels and annotations
-		// are left alone.
+		// The labels and annotations of a namespace that exists already belong to its
+		// owner.
 		ManifestConfigs: []workv1.ManifestConfigOption{{
 			ResourceIdentifier: workv1.ResourceIdentifier{Resource: "namespaces", Name: "*"},
 			UpdateStrategy:     &workv1.UpdateStrategy{Type: workv1.UpdateStrategyTypeCreateOnly},
-			// The API server's default. Without it the framework finds the work
-			// changed, and patches that of every cluster when the controller starts.
+			// The API server's default. Without it the framework would find every work
+			// changed, and patch it, whenever the controller starts.
 			FeedbackScrapeType: workv1.FeedbackPollType,
-		}, rollout.Feedback()},
+		}, plan.Feedback()},
 	}
 }
 
-// hostedModeInfo returns the mode in which the agent is installed, in the
-// framework's words, and its hosting cluster. An agent that is shipped stays
-// where it is.
+// hostedModeInfo returns the framework's name of the agent's mode, and its hosting
+// cluster. A shipped agent stays in its mode.
 //
-// A finalizer of hosted mode without a hosting cluster, which an earlier version
-// may have left, is removed by the framework only in hosted mode.
+// An earlier version may have left a finalizer of hosted mode on an add-on without a
+// hosting cluster. The framework removes it only in hosted mode.
 func (a *AgentAddon) hostedModeInfo(addon *addonv1beta1.ManagedClusterAddOn, _ *clusterv1.ManagedCluster) (mode, host string) {
 	shipped, err := a.shipped(addon)
 	if err != nil {
-		klog.Background().Error(err, "Failed to read what is shipped", "addon", klog.KObj(addon))
+		klog.Background().Error(err, "Failed to read the shipped agent", "addon", klog.KObj(addon))
 	}
 	host = hostingCluster(addon, shipped)
 	if host == "" && !hasLeftover(addon, shipped) {
@@ -218,10 +217,10 @@ func (a *AgentAddon) hostedModeInfo(addon *addonv1beta1.ManagedClusterAddOn, _ *
 	return constants.InstallModeHosted, host
 }
 
-// hasLeftover reports whether an add-on of default mode has a finalizer of hosted
-// mode that can be removed now: nothing is shipped, or the add-on is being deleted
-// and its own pre-delete hook is done.
-func hasLeftover(addon *addonv1beta1.ManagedClusterAddOn, shipped *Shipped) bool {
+// hasLeftover reports whether an add-on in default mode has a finalizer of hosted mode
+// that can be removed now: nothing is shipped, or the add-on is being deleted and its
+// pre-delete hook has completed.
+func hasLeftover(addon *addonv1beta1.ManagedClusterAddOn, shipped *install.Shipped) bool {
 	if shipped != nil && (addon.DeletionTimestamp == nil || slices.Contains(addon.Finalizers, addonv1beta1.AddonPreDeleteHookFinalizer)) {
 		return false
 	}
@@ -229,24 +228,24 @@ func hasLeftover(addon *addonv1beta1.ManagedClusterAddOn, shipped *Shipped) bool
 		slices.Contains(addon.Finalizers, addonv1beta1.AddonHostingManifestFinalizer)
 }
 
-// hostingCluster returns the cluster on which the agent runs, or is to run where
-// none is shipped; empty means the managed cluster itself.
-func hostingCluster(addon *addonv1beta1.ManagedClusterAddOn, shipped *Shipped) string {
+// hostingCluster returns the hosting cluster of the shipped agent, or the wanted one
+// where none is shipped; empty means the managed cluster itself.
+func hostingCluster(addon *addonv1beta1.ManagedClusterAddOn, shipped *install.Shipped) string {
 	if shipped != nil {
 		return shipped.HostingCluster
 	}
-	return HostingCluster(addon)
+	return install.HostingCluster(addon)
 }
 
-// installNamespace returns the agent's namespace, where OCM's registration agent
-// writes the secret and looks for the lease.
+// installNamespace returns the agent's namespace. OCM's registration agent writes the
+// secret there and reads the lease there.
 func (a *AgentAddon) installNamespace(_ context.Context, addon *addonv1beta1.ManagedClusterAddOn) (string, error) {
 	shipped, err := a.shipped(addon)
 	if err != nil {
 		return "", err
 	}
 	config, err := a.cache.desiredConfig(addon)
-	if shipped != nil && (addon.DeletionTimestamp != nil || errors.Is(err, errNotDesired)) {
+	if shipped != nil && (addon.DeletionTimestamp != nil || errors.Is(err, install.ErrNotDesired)) {
 		return shipped.Namespace, nil
 	}
 	if err != nil {
@@ -256,13 +255,13 @@ func (a *AgentAddon) installNamespace(_ context.Context, addon *addonv1beta1.Man
 	return place.Namespace, err
 }
 
-// agentImage returns the image of the agent: the config's variable, or else the
-// controller's default, with the registries that the config, or else the cluster's
-// annotation, puts in the place of others.
+// agentImage returns the agent's image: from the config's variable, else the
+// controller's default. The registries of the config, else of the cluster's
+// annotation, replace the image's registry.
 func agentImage(cluster *clusterv1.ManagedCluster, addon *addonv1beta1.ManagedClusterAddOn,
 	config *addonv1beta1.AddOnDeploymentConfig, image string) (string, error) {
 	const key = "image"
-	if named := variableOf(config, VariableAgentImage); named != "" {
+	if named := install.Variable(config, install.VariableAgentImage); named != "" {
 		image = named
 	}
 	values, err := addonfactory.GetAgentImageValues(settledConfig{config}, key, image)(cluster, addon)
@@ -277,7 +276,7 @@ func agentImage(cluster *clusterv1.ManagedCluster, addon *addonv1beta1.ManagedCl
 	return image, nil
 }
 
-// settledConfig answers with the config that has been read already.
+// settledConfig is a getter of the config that was read before.
 type settledConfig struct {
 	config *addonv1beta1.AddOnDeploymentConfig
 }
@@ -289,4 +288,51 @@ func (s settledConfig) Get(context.Context, string, string) (*addonv1beta1.AddOn
 		return nil, errNoConfig
 	}
 	return s.config, nil
+}
+
+// registration returns how the agent gets its identity and its rights on the hub.
+func (a *AgentAddon) registration() *agent.RegistrationOption {
+	return &agent.RegistrationOption{
+		Configurations:   configurations,
+		CSRApproveCheck:  approve,
+		PermissionConfig: a.configurePermissions,
+	}
+}
+
+// configurations returns the request for one client certificate from the hub's signer.
+func configurations(_ context.Context, cluster *clusterv1.ManagedCluster, _ *addonv1beta1.ManagedClusterAddOn,
+) ([]agent.RegistrationConfig, error) {
+	return []agent.RegistrationConfig{&agent.KubeClientRegistration{
+		User:   identity.User(cluster.Name),
+		Groups: identity.Groups(cluster.Name),
+	}}, nil
+}
+
+// approve reports whether to approve the request. It logs each decision with its
+// reason, because nothing else explains a request that stays pending.
+func approve(
+	ctx context.Context,
+	cluster *clusterv1.ManagedCluster,
+	addon *addonv1beta1.ManagedClusterAddOn,
+	csr *certificatesv1.CertificateSigningRequest,
+) bool {
+	logger := klog.FromContext(ctx).WithValues("csr", csr.Name, "cluster", cluster.Name, "addon", manifests.AddonName)
+	if err := identity.CheckCSR(csr, cluster, addon); err != nil {
+		logger.Info("Did not approve a certificate signing request", "requester", csr.Spec.Username, "reason", err.Error())
+		return false
+	}
+	logger.Info("Approving a certificate signing request", "requester", csr.Spec.Username)
+	return true
+}
+
+// configurePermissions applies the agent's rights on the hub. It returns an error for
+// a refused place, too, because the framework writes the errors of this step, and not
+// those of later ones, to the condition RegistrationApplied.
+func (a *AgentAddon) configurePermissions(ctx context.Context, _ *clusterv1.ManagedCluster,
+	addon *addonv1beta1.ManagedClusterAddOn) error {
+	if err := applyHubRBAC(ctx, a.hub, a.cache.RoleBindings, clock.RealClock{}, addon); err != nil {
+		return err
+	}
+	_, err := a.installNamespace(ctx, addon)
+	return err
 }

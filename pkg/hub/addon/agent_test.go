@@ -1,33 +1,33 @@
 package addon
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	addonv1beta1 "open-cluster-management.io/api/addon/v1beta1"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 
+	"open-cluster-management.io/helloworld-addon/internal/testing/hubobjects"
 	"open-cluster-management.io/helloworld-addon/manifests"
+	"open-cluster-management.io/helloworld-addon/pkg/hub/addon/identity"
+	"open-cluster-management.io/helloworld-addon/pkg/hub/addon/install"
 )
 
-// refer makes the add-on's status refer to newConfig's config.
-func refer(addon *addonv1beta1.ManagedClusterAddOn, hash string) *addonv1beta1.ManagedClusterAddOn {
-	addon.Status.ConfigReferences = []addonv1beta1.ConfigReference{{
-		ConfigGroupResource: addonv1beta1.ConfigGroupResource{Group: addonv1beta1.GroupName, Resource: "addondeploymentconfigs"},
-		DesiredConfig: &addonv1beta1.ConfigSpecHash{
-			ConfigReferent: addonv1beta1.ConfigReferent{Namespace: "configs", Name: "config"}, SpecHash: hash},
-	}}
-	return addon
-}
-
 func TestManifests(t *testing.T) {
-	mirrored := newConfig(func(spec *addonv1beta1.AddOnDeploymentConfigSpec) {
+	mirrored := hubobjects.Config(func(spec *addonv1beta1.AddOnDeploymentConfigSpec) {
 		spec.AgentInstallNamespace = "own"
 		spec.Registries = []addonv1beta1.ImageMirror{{Source: "quay.io/ocm", Mirror: "mirror.example/config"}}
 	})
-	upgraded := newConfig(func(spec *addonv1beta1.AddOnDeploymentConfigSpec) {
-		spec.CustomizedVariables = []addonv1beta1.CustomizedVariable{variable(VariableAgentImage, "quay.io/ocm/agent:v2")}
+	upgraded := hubobjects.Config(func(spec *addonv1beta1.AddOnDeploymentConfigSpec) {
+		spec.CustomizedVariables = []addonv1beta1.CustomizedVariable{hubobjects.Variable(install.VariableAgentImage, "quay.io/ocm/agent:v2")}
 	})
 	const annotation = `{"registries":[{"source":"quay.io/ocm","mirror":"mirror.example/cluster"}]}`
 	tests := []struct {
@@ -39,24 +39,24 @@ func TestManifests(t *testing.T) {
 		wantInstall string
 		err         string
 	}{
-		{name: "no config", addon: newAddon("cluster1", "default"), wantImage: "quay.io/ocm/agent:v1", wantInstall: "default"},
-		{name: "the config's registry and namespace", addon: refer(newAddon("cluster1", "default"), hashOf(t, mirrored)),
+		{name: "no config", addon: hubobjects.AddOn("cluster1", "default"), wantImage: "quay.io/ocm/agent:v1", wantInstall: "default"},
+		{name: "the config's registry and namespace", addon: hubobjects.Refer(hubobjects.AddOn("cluster1", "default"), hashOf(t, mirrored)),
 			config: mirrored, annotation: annotation, wantImage: "mirror.example/config/agent:v1", wantInstall: "own"},
-		{name: "the cluster's registry", addon: newAddon("cluster1", "default"), annotation: annotation,
+		{name: "the cluster's registry", addon: hubobjects.AddOn("cluster1", "default"), annotation: annotation,
 			wantImage: "mirror.example/cluster/agent:v1", wantInstall: "default"},
-		{name: "a cluster's registries that are no JSON", addon: newAddon("cluster1", ""), annotation: "{", err: "ManagedCluster cluster1"},
-		{name: "a config that does not exist", addon: refer(newAddon("cluster1", ""), ""), err: "does not exist"},
-		{name: "a config that was deleted", addon: refer(newAddon("cluster1", ""), "hash"),
+		{name: "a cluster's registries that are no JSON", addon: hubobjects.AddOn("cluster1", ""), annotation: "{", err: "ManagedCluster cluster1"},
+		{name: "a config that does not exist", addon: hubobjects.Refer(hubobjects.AddOn("cluster1", ""), ""), err: "does not exist"},
+		{name: "a config that was deleted", addon: hubobjects.Refer(hubobjects.AddOn("cluster1", ""), "hash"),
 			err: "AddOnDeploymentConfig configs/config does not exist: create it, or take it out of spec.configs"},
-		{name: "a config whose content is not rolled out to this cluster yet", addon: refer(newAddon("cluster1", ""), "former"),
+		{name: "a config whose content is not rolled out to this cluster yet", addon: hubobjects.Refer(hubobjects.AddOn("cluster1", ""), "former"),
 			config: mirrored, err: "has not rolled it out"},
-		{name: "the config's image", addon: refer(newAddon("cluster1", ""), hashOf(t, upgraded)), config: upgraded,
+		{name: "the config's image", addon: hubobjects.Refer(hubobjects.AddOn("cluster1", ""), hashOf(t, upgraded)), config: upgraded,
 			wantImage: "quay.io/ocm/agent:v2", wantInstall: manifests.DefaultInstallNamespace},
-		{name: "a namespace that is none", addon: newAddon("cluster1", "No"), err: `install namespace "No"`},
+		{name: "a namespace that is none", addon: hubobjects.AddOn("cluster1", "No"), err: `install namespace "No"`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			cluster := newCluster("cluster1")
+			cluster := hubobjects.Cluster("cluster1")
 			if test.annotation != "" {
 				cluster.Annotations = map[string]string{clusterv1.ClusterImageRegistriesAnnotationKey: test.annotation}
 			}
@@ -66,7 +66,7 @@ func TestManifests(t *testing.T) {
 			}
 			agentAddon := newTestAddon(t, "quay.io/ocm/agent:v1", hub...)
 			objects, err := agentAddon.Manifests(t.Context(), cluster, test.addon)
-			checkError(t, err, test.err)
+			hubobjects.CheckError(t, err, test.err)
 			if test.err != "" {
 				return
 			}
@@ -89,12 +89,12 @@ func TestManifests(t *testing.T) {
 func TestSecretGoesWhereTheAgentIs(t *testing.T) {
 	for _, installNamespace := range []string{"", "default", "own"} {
 		agentAddon := newTestAddon(t, "image")
-		addon := newAddon("cluster1", installNamespace)
+		addon := hubobjects.AddOn("cluster1", installNamespace)
 		secretNamespace, err := agentAddon.GetAgentAddonOptions().AgentInstallNamespace(t.Context(), addon)
 		if err != nil {
 			t.Fatal(err)
 		}
-		objects, err := agentAddon.Manifests(t.Context(), newCluster("cluster1"), addon)
+		objects, err := agentAddon.Manifests(t.Context(), hubobjects.Cluster("cluster1"), addon)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,30 +115,52 @@ func TestOptions(t *testing.T) {
 	if !options.HostedModeEnabled || options.HostedModeInfoFunc == nil {
 		t.Error("hosted mode is off")
 	}
-	registrations, err := options.Registration.Configurations(t.Context(), newCluster("cluster1"), newAddon("cluster1", ""))
+	registrations, err := options.Registration.Configurations(t.Context(), hubobjects.Cluster("cluster1"), hubobjects.AddOn("cluster1", ""))
 	if err != nil || len(registrations) != 1 {
 		t.Fatalf("got %d registrations and error %v, want one", len(registrations), err)
 	}
-	addon := newAddon("cluster1", "")
+	addon := hubobjects.AddOn("cluster1", "")
 	addon.Status.Registrations = []addonv1beta1.RegistrationConfig{registrations[0].RegistrationAPI()}
-	good := goodCase("cluster1")
-	good.csr.Spec.Request = encode(t, good.request, newKey(t))
-	if !options.Registration.CSRApproveCheck(t.Context(), good.cluster, addon, good.csr) {
+	cluster, request := hubobjects.Cluster("cluster1"), newRequest(t, "cluster1")
+	if !options.Registration.CSRApproveCheck(t.Context(), cluster, addon, request) {
 		t.Error("a request by what is registered is not approved")
 	}
-	good.csr.Spec.Username = "somebody"
-	if options.Registration.CSRApproveCheck(t.Context(), good.cluster, addon, good.csr) {
+	request.Spec.Username = "somebody"
+	if options.Registration.CSRApproveCheck(t.Context(), cluster, addon, request) {
 		t.Error("a request by somebody is approved")
 	}
-	err = options.Registration.PermissionConfig(t.Context(), good.cluster, newAddon("cluster1", "No"))
-	checkError(t, err, `install namespace "No"`)
+	err = options.Registration.PermissionConfig(t.Context(), cluster, hubobjects.AddOn("cluster1", "No"))
+	hubobjects.CheckError(t, err, `install namespace "No"`)
+}
+
+// newRequest returns the certificate signing request of the cluster's registration
+// agent for the add-on.
+func newRequest(t *testing.T, cluster string) *certificatesv1.CertificateSigningRequest {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{
+		Subject:  pkix.Name{CommonName: identity.User(cluster), Organization: identity.Groups(cluster)},
+		DNSNames: []string{manifests.DNSName},
+	}, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &certificatesv1.CertificateSigningRequest{Spec: certificatesv1.CertificateSigningRequestSpec{
+		Username:   "system:open-cluster-management:" + cluster + ":agent1",
+		SignerName: certificatesv1.KubeAPIServerClientSignerName,
+		Usages:     []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageKeyEncipherment, certificatesv1.UsageClientAuth},
+		Request:    pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}),
+	}}
 }
 
 func TestRedeployWhenRegistriesChange(t *testing.T) {
 	filter := newTestAddon(t, "image").GetAgentAddonOptions().AgentDeployTriggerClusterFilter
-	plain, annotated := newCluster("cluster1"), newCluster("cluster1")
+	plain, annotated := hubobjects.Cluster("cluster1"), hubobjects.Cluster("cluster1")
 	annotated.Annotations = map[string]string{clusterv1.ClusterImageRegistriesAnnotationKey: "{}"}
-	relabelled := newCluster("cluster1")
+	relabelled := hubobjects.Cluster("cluster1")
 	relabelled.Labels = map[string]string{"a": "b"}
 	if !filter(plain, annotated) || !filter(annotated, plain) {
 		t.Error("a change of the registries does not deploy anew")

@@ -1,6 +1,7 @@
 package addon
 
 import (
+	"errors"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,26 +16,28 @@ import (
 	"open-cluster-management.io/addon-framework/pkg/utils"
 
 	"open-cluster-management.io/helloworld-addon/manifests"
+	"open-cluster-management.io/helloworld-addon/pkg/hub/addon/install"
+	"open-cluster-management.io/helloworld-addon/pkg/hub/rollout/plan"
 )
 
-// Cache is what the add-on reads of the hub. All of it comes from informers, so
-// that a pass over thousands of clusters that changes nothing makes no request.
+// Cache reads the hub's objects from informers, so that a pass over thousands of
+// clusters that changes nothing sends no request.
 type Cache struct {
-	// ManagementAddOns has the object of this add-on alone.
+	// ManagementAddOns holds only the object of this add-on.
 	ManagementAddOns addonlisters.ClusterManagementAddOnLister
-	// Works has the ManifestWorks with this add-on's label, with
+	// Works holds the ManifestWorks with this add-on's label. It has
 	// cache.NamespaceIndex and addon-framework's indexes.
 	Works cache.Indexer
-	// Configs has the AddOnDeploymentConfigs as unstructured objects: OCM's
+	// Configs holds the AddOnDeploymentConfigs as unstructured objects, because OCM's
 	// add-on manager computes their hash from those.
 	Configs cache.GenericLister
-	// RoleBindings has the bindings of the agents' rights on the hub.
+	// RoleBindings holds the bindings of the agents' rights on the hub.
 	RoleBindings rbaclisters.RoleBindingLister
 }
 
-// DeployWorks returns the ManifestWorks that carry the agent of this very add-on:
-// those in the cluster's own namespace, and in hosted mode also those in the hosting
-// cluster's. The pre-delete hook's are not among them.
+// DeployWorks returns the ManifestWorks with the agent of this ManagedClusterAddOn:
+// those in the cluster's namespace, and in hosted mode those in the hosting cluster's.
+// The pre-delete hook's are not among them.
 func (c *Cache) DeployWorks(addon *addonv1beta1.ManagedClusterAddOn) ([]*workv1.ManifestWork, error) {
 	key := addon.Namespace + "/" + manifests.AddonName
 	own, err := c.worksBy(index.ManifestWorkByAddon, key)
@@ -42,13 +45,13 @@ func (c *Cache) DeployWorks(addon *addonv1beta1.ManagedClusterAddOn) ([]*workv1.
 		return nil, err
 	}
 	hosted, err := c.worksBy(index.ManifestWorkByHostedAddon, key)
-	return ownWorks(addon, append(own, hosted...)), err
+	return install.OwnWorks(addon, append(own, hosted...)), err
 }
 
-// desiredConfig returns the AddOnDeploymentConfig that OCM's add-on manager has
-// put as desired for the add-on, or nil when it has none.
+// desiredConfig returns the AddOnDeploymentConfig that OCM's add-on manager desires for
+// the add-on, or nil when it has none.
 func (c *Cache) desiredConfig(addon *addonv1beta1.ManagedClusterAddOn) (*addonv1beta1.AddOnDeploymentConfig, error) {
-	reference := configReference(addon)
+	reference := install.ConfigReference(addon)
 	if reference == nil {
 		return nil, nil
 	}
@@ -64,24 +67,24 @@ func (c *Cache) desiredConfig(addon *addonv1beta1.ManagedClusterAddOn) (*addonv1
 	if err != nil {
 		return nil, fmt.Errorf("get ClusterManagementAddOn %s: %w", addon.Name, err)
 	}
-	return desiredConfig(addon, management, desired, c.findConfig(desired.ConfigReferent))
+	return install.DesiredConfig(addon, management, desired, c.findConfig(desired.ConfigReferent))
 }
 
-func (c *Cache) findConfig(referent addonv1beta1.ConfigReferent) foundConfig {
+func (c *Cache) findConfig(referent addonv1beta1.ConfigReferent) install.FoundConfig {
 	object, err := c.Configs.ByNamespace(referent.Namespace).Get(referent.Name)
 	if err != nil {
-		return foundConfig{err: err}
+		return install.FoundConfig{Err: err}
 	}
 	config, ok := object.(*unstructured.Unstructured)
 	if !ok {
-		return foundConfig{err: fmt.Errorf("the cache has a %T", object)}
+		return install.FoundConfig{Err: fmt.Errorf("the cache has a %T", object)}
 	}
 	hash, err := utils.GetSpecHash(config)
-	return foundConfig{object: config, hash: hash, err: err}
+	return install.FoundConfig{Object: config, Hash: hash, Err: err}
 }
 
-// worksIn returns the ManifestWorks of this add-on in a namespace, among them
-// those that carry the agents of clusters that this cluster hosts.
+// worksIn returns the ManifestWorks of this add-on in a cluster's namespace, with those
+// of the clusters that it hosts.
 func (c *Cache) worksIn(namespace string) ([]*workv1.ManifestWork, error) {
 	return c.worksBy(cache.NamespaceIndex, namespace)
 }
@@ -98,4 +101,33 @@ func (c *Cache) worksBy(name, key string) ([]*workv1.ManifestWork, error) {
 		}
 	}
 	return works, nil
+}
+
+// Inspect returns whether the add-on has a configuration, which parts of it are
+// ignored, and why it is refused. It does not read a config that OCM's rollout has not
+// brought to the cluster yet.
+func (a *AgentAddon) Inspect(addon *addonv1beta1.ManagedClusterAddOn) plan.Inspection {
+	inspection := plan.Inspection{Configured: install.ConfigReference(addon) != nil}
+	config, err := a.cache.desiredConfig(addon)
+	if errors.Is(err, install.ErrNotDesired) {
+		inspection.Pending = err.Error()
+		return inspection
+	}
+	if err != nil {
+		inspection.Refused = err
+		return inspection
+	}
+	inspection.Ignored = install.Ignored(config)
+	shipped, err := a.shipped(addon)
+	if err == nil {
+		_, err = a.place(addon, config, shipped)
+	}
+	if err == nil && shipped != nil {
+		// An earlier version allowed two agents in one namespace. Which one to stop is
+		// the users' decision.
+		err = a.checkNeighbours(addon, shipped.Place)
+	}
+	_, valuesErr := install.NewValues(addon, install.Place{}, config, "")
+	inspection.Refused = errors.Join(err, valuesErr)
+	return inspection
 }

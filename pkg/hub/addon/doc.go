@@ -1,13 +1,13 @@
-// Package addon is the hub side of the add-on as addon-framework sees it: which
-// objects run the agent on a managed cluster, how the agent registers with the
-// hub, which certificate requests are approved, and what the agent may do on
-// the hub.
+// Package addon implements the hub side of the add-on for addon-framework: which
+// objects run the agent on a managed cluster, how the agent registers with the hub,
+// which certificate signing requests are approved, and what the agent may do on the
+// hub. See docs/design.md.
 //
-// Decisions are pure functions: what is installed where (values.go, render.go),
-// which request is approved (csr.go), which rights the agent gets (hubrbac.go).
-// agent.go, registration.go and permission.go read, call them and carry out.
+// The decisions are pure functions in two packages: install (which config, where, and
+// which objects) and identity (user, requests, rights). This package reads the hub's
+// objects, calls them, and writes the agents' RoleBindings.
 //
-// It runs no controller of its own (addon-framework's do), it writes nothing on
-// managed clusters itself (OCM's work agent does), and it does not copy
-// ConfigMaps (the agent does).
+// It runs no controller: addon-framework calls AgentAddon from its own. It writes
+// nothing on managed clusters, because OCM's work agent does, and it copies no
+// ConfigMap, because the agent does.
 package addon

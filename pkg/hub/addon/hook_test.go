@@ -5,71 +5,19 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	addonv1beta1 "open-cluster-management.io/api/addon/v1beta1"
 
+	"open-cluster-management.io/helloworld-addon/internal/testing/hubobjects"
 	"open-cluster-management.io/helloworld-addon/manifests"
+	"open-cluster-management.io/helloworld-addon/pkg/hub/addon/install"
 )
 
-func TestRenderHookGolden(t *testing.T) {
-	hook, err := RenderHook(Values{ClusterName: "cluster1", InstallNamespace: "default", Image: manifests.DefaultImage,
-		AddOnUID: "uid-1", PriorityClassName: "urgent", LogVerbosity: "4", Tolerations: []corev1.Toleration{infraToleration},
-		NodeSelector: map[string]string{"infra": "yes"}, ImagePullSecret: "pull",
-		ProxyEnv: []corev1.EnvVar{{Name: "HTTPS_PROXY", Value: "http://proxy.example:3128"}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	checkGolden(t, "hook.yaml", toYAML(t, []runtime.Object{hook}))
-}
-
-func TestHookIsOneOfItsOwn(t *testing.T) {
-	name := func(values Values) string {
-		hook, err := RenderHook(values)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return hook.Name
-	}
-	values := Values{ClusterName: "cluster1", InstallNamespace: "default", Image: "image:1", AddOnUID: "1"}
-	if first, second := name(values), name(values); first != second {
-		t.Error("the name changes by itself, so that the Job is run again and again")
-	}
-	later, upgraded := values, values
-	later.AddOnUID, upgraded.Image = "2", "image:2"
-	for reason, other := range map[string]Values{
-		"an earlier add-on's completion would count":     later,
-		"Kubernetes refuses to change the pods of a Job": upgraded,
-	} {
-		if name(values) == name(other) {
-			t.Errorf("one name for two Jobs: %s", reason)
-		}
-	}
-}
-
-func TestHookNamesAreTheContract(t *testing.T) {
-	hook, err := RenderHook(Values{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, ok := hook.Annotations[addonv1beta1.AddonPreDeleteHookAnnotationKey]; !ok {
-		t.Error("the framework takes it for no hook, and runs it while the add-on is enabled")
-	}
-	pod := hook.Spec.Template.Spec
-	got := []string{strings.TrimRight(hook.Name, "0123456789abcdef"), pod.ServiceAccountName, strings.Join(pod.Containers[0].Command, " ")}
-	want := []string{manifests.UninstallJob + "-", manifests.AgentServiceAccount, manifests.AgentCommand + " " + manifests.UninstallCommand}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("names differ (-want +got):\n%s", diff)
-	}
-}
-
-// TestWhichObjectsWhen: the hook is part of the objects as long as the framework
-// can run it, whatever became of the configuration.
+// TestWhichObjectsWhen: the hook is part of the objects as long as the framework can run
+// it, with any state of the configuration (docs/design.md#uninstall).
 func TestWhichObjectsWhen(t *testing.T) {
-	reference := func(addon *addonv1beta1.ManagedClusterAddOn) { refer(addon, "hash") }
+	reference := func(addon *addonv1beta1.ManagedClusterAddOn) { hubobjects.Refer(addon, "hash") }
 	deleting := func(finalizers ...string) func(*addonv1beta1.ManagedClusterAddOn) {
 		return func(addon *addonv1beta1.ManagedClusterAddOn) {
 			now := metav1.Now()
@@ -106,13 +54,13 @@ func TestWhichObjectsWhen(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			addon := newAddon("cluster1", "default")
+			addon := hubobjects.AddOn("cluster1", "default")
 			for _, change := range test.changes {
 				change(addon)
 			}
 			agentAddon := newTestAddon(t, "image", naming())
-			objects, err := agentAddon.Manifests(t.Context(), newCluster("cluster1"), addon)
-			checkError(t, err, test.err)
+			objects, err := agentAddon.Manifests(t.Context(), hubobjects.Cluster("cluster1"), addon)
+			hubobjects.CheckError(t, err, test.err)
 			var kinds []string
 			for _, object := range objects {
 				kinds = append(kinds, object.GetObjectKind().GroupVersionKind().Kind)
@@ -130,13 +78,13 @@ func TestWhichObjectsWhen(t *testing.T) {
 	}
 }
 
-// TestHookOfAConfigOfAnotherHash: an agent whose image cannot be pulled is deleted
-// when the config names one that can, though OCM rolls nothing out any more. An
-// agent that runs is deleted with the image with which it runs, and no cluster gets
-// the content of another placement's config.
+// TestHookOfAConfigOfAnotherHash: an agent whose image cannot be pulled can be deleted
+// once the config names another image, though OCM no longer rolls out configs. The hook
+// of an agent that runs has the agent's image, and no cluster gets the content of
+// another placement's config.
 func TestHookOfAConfigOfAnotherHash(t *testing.T) {
-	config := newConfig(func(spec *addonv1beta1.AddOnDeploymentConfigSpec) {
-		spec.CustomizedVariables = []addonv1beta1.CustomizedVariable{variable(VariableAgentImage, "mirror.example/agent:present")}
+	config := hubobjects.Config(func(spec *addonv1beta1.AddOnDeploymentConfigSpec) {
+		spec.CustomizedVariables = []addonv1beta1.CustomizedVariable{hubobjects.Variable(install.VariableAgentImage, "mirror.example/agent:present")}
 	})
 	ofPlacement := naming()
 	ofPlacement.Spec.InstallStrategy.Placements = []addonv1beta1.PlacementStrategy{{Configs: ofPlacement.Spec.DefaultConfigs}}
@@ -153,12 +101,12 @@ func TestHookOfAConfigOfAnotherHash(t *testing.T) {
 		{"a placement's config", ofPlacement, "", "mirror.example/agent:shipped"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			addon := deleting(refer(reported(newAddon("cluster2", "")), "former"), addonv1beta1.AddonPreDeleteHookFinalizer)
+			addon := hubobjects.Deleting(hubobjects.Refer(hubobjects.Reported(hubobjects.AddOn("cluster2", "")), "former"), addonv1beta1.AddonPreDeleteHookFinalizer)
 			if test.applied != "" {
 				addon.Status.ConfigReferences[0].LastAppliedConfig = &addonv1beta1.ConfigSpecHash{SpecHash: test.applied}
 			}
-			work := shipped(t, addon, Place{Namespace: "here"}, Values{Image: "mirror.example/agent:shipped", ConfigHash: "former"})
-			objects, err := newTestAddon(t, "image", test.management, config, work).Manifests(t.Context(), newCluster("cluster2"), addon)
+			work := shipped(t, addon, install.Place{Namespace: "here"}, install.Values{Image: "mirror.example/agent:shipped", ConfigHash: "former"})
+			objects, err := newTestAddon(t, "image", test.management, config, work).Manifests(t.Context(), hubobjects.Cluster("cluster2"), addon)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -170,15 +118,15 @@ func TestHookOfAConfigOfAnotherHash(t *testing.T) {
 	}
 }
 
-// TestHookOfAWorkThatIsGone: the hook runs where the copies are, with the image
-// that the config names, also where a new agent would be refused.
+// TestHookOfAWorkThatIsGone: the hook runs where the copies are, with the config's
+// image, even where a new agent would be refused.
 func TestHookOfAWorkThatIsGone(t *testing.T) {
-	config := newConfig(func(spec *addonv1beta1.AddOnDeploymentConfigSpec) {
-		spec.CustomizedVariables = []addonv1beta1.CustomizedVariable{variable(VariableAgentImage, "mirror.example/agent:v1")}
+	config := hubobjects.Config(func(spec *addonv1beta1.AddOnDeploymentConfigSpec) {
+		spec.CustomizedVariables = []addonv1beta1.CustomizedVariable{hubobjects.Variable(install.VariableAgentImage, "mirror.example/agent:v1")}
 	})
-	addon := deleting(refer(reported(newAddon("cluster2", "")), hashOf(t, config)), addonv1beta1.AddonPreDeleteHookFinalizer)
+	addon := hubobjects.Deleting(hubobjects.Refer(hubobjects.Reported(hubobjects.AddOn("cluster2", "")), hashOf(t, config)), addonv1beta1.AddonPreDeleteHookFinalizer)
 	addon.Status.Namespace = "kube-system"
-	objects, err := newTestAddon(t, "image", naming(), config).Manifests(t.Context(), newCluster("cluster2"), addon)
+	objects, err := newTestAddon(t, "image", naming(), config).Manifests(t.Context(), hubobjects.Cluster("cluster2"), addon)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,31 +19,32 @@ import (
 	addonv1beta1 "open-cluster-management.io/api/addon/v1beta1"
 
 	"open-cluster-management.io/helloworld-addon/manifests"
+	"open-cluster-management.io/helloworld-addon/pkg/hub/addon/identity"
 )
 
-// requestTimeout bounds the requests of one call of the framework to us.
+// requestTimeout bounds the requests of one call by the framework.
 const requestTimeout = 10 * time.Second
 
-// HubClient writes the agents' rights on the hub, and the events that tell of it.
+// HubClient writes the agents' rights on the hub, and events about them.
 type HubClient interface {
 	RbacV1() rbacclient.RbacV1Interface
 	CoreV1() coreclient.CoreV1Interface
 }
 
-// applyHubRBAC makes the RoleBinding in the cluster's namespace on the hub what
-// it should be, and makes no request when the cache has it so. What it writes is
-// an event of the ManagedClusterAddOn.
+// applyHubRBAC applies the RoleBinding in the cluster's namespace on the hub. It sends
+// no request when the cache has the binding as wanted. Each write is an event of the
+// ManagedClusterAddOn.
 //
-// addon-framework's own helper is not used: it leaves an owner reference to a
-// ManagedClusterAddOn that has been deleted since, so that a RoleBinding which it
-// finds just before Kubernetes collects it is missing for minutes after the
-// add-on is enabled again.
+// It uses library-go's ApplyRoleBinding and event recorder, which compare, write and
+// report as OCM's own controllers do. addon-framework's BindKubeClientRole keeps an
+// owner reference to a deleted ManagedClusterAddOn, so that the binding is missing for
+// minutes after the add-on is enabled again (docs/design.md#hub-rbac).
 func applyHubRBAC(ctx context.Context, client HubClient, cache rbaclisters.RoleBindingLister, now clock.PassiveClock,
 	addon *addonv1beta1.ManagedClusterAddOn) error {
-	binding := HubRoleBinding(addon)
+	binding := identity.RoleBinding(addon)
 	cached, err := cache.RoleBindings(binding.Namespace).Get(binding.Name)
 	switch {
-	case err == nil && boundAs(cached, binding):
+	case err == nil && identity.BoundAs(cached, binding):
 		return nil
 	case err != nil && !apierrors.IsNotFound(err):
 		return fmt.Errorf("look up role binding %s: %w", klog.KObj(binding), err)
@@ -65,10 +66,10 @@ func applyHubRBAC(ctx context.Context, client HubClient, cache rbaclisters.RoleB
 	return nil
 }
 
-// removeFormer removes a binding to another role, for a roleRef cannot be
-// changed, and the Role to which former versions of the controller bound. It
-// asks first whether the API server would let the controller create the wanted
-// binding: without that right all agents would lose access.
+// removeFormer deletes a binding to another role, because a roleRef cannot be changed,
+// and the Role to which former versions of the controller bound. Before that, a dry
+// run checks that the controller may create the wanted binding: without that right
+// all agents would lose access.
 func removeFormer(ctx context.Context, client rbacclient.RbacV1Interface, former, wanted *rbacv1.RoleBinding) error {
 	_, err := client.RoleBindings(wanted.Namespace).Create(ctx, wanted, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
@@ -78,7 +79,7 @@ func removeFormer(ctx context.Context, client rbacclient.RbacV1Interface, former
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("delete role %s of a former version: %w", klog.KObj(wanted), err)
 	}
-	// The UID keeps a binding that has been replaced since the cache was filled.
+	// With the UID as precondition, a binding that the cache does not have yet stays.
 	err = client.RoleBindings(wanted.Namespace).Delete(ctx, former.Name, *metav1.NewPreconditionDeleteOptions(string(former.UID)))
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 		return fmt.Errorf("delete role binding %s to %s %s: %w", klog.KObj(former), former.RoleRef.Kind, former.RoleRef.Name, err)

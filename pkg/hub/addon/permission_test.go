@@ -16,11 +16,13 @@ import (
 	"k8s.io/utils/clock"
 	addonv1beta1 "open-cluster-management.io/api/addon/v1beta1"
 
+	"open-cluster-management.io/helloworld-addon/internal/testing/hubobjects"
 	"open-cluster-management.io/helloworld-addon/manifests"
+	"open-cluster-management.io/helloworld-addon/pkg/hub/addon/identity"
 )
 
 func TestApplyHubRBAC(t *testing.T) {
-	addon := newAddon("cluster1", "")
+	addon := hubobjects.AddOn("cluster1", "")
 	apply := []string{"get rolebindings", "update rolebindings", "create events"}
 	tests := []struct {
 		name     string
@@ -51,7 +53,7 @@ func TestApplyHubRBAC(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			client, cached := fake.NewClientset(), bindings()
 			if !test.absent {
-				binding := HubRoleBinding(addon)
+				binding := identity.RoleBinding(addon)
 				test.before(binding)
 				client, cached = fake.NewClientset(binding), bindings(binding)
 			}
@@ -59,7 +61,7 @@ func TestApplyHubRBAC(t *testing.T) {
 				t.Errorf("%s: requests differ (-want +got):\n%s", test.reason, diff)
 			}
 			binding := liveBinding(t, client)
-			if !boundAs(binding, HubRoleBinding(addon)) {
+			if !identity.BoundAs(binding, identity.RoleBinding(addon)) {
 				t.Errorf("%s: the binding is %v", test.reason, binding)
 			}
 			if test.requests != nil {
@@ -72,14 +74,14 @@ func TestApplyHubRBAC(t *testing.T) {
 // TestUpgradeFromRoles: former versions bound to a Role in the cluster's
 // namespace, and a roleRef cannot be changed.
 func TestUpgradeFromRoles(t *testing.T) {
-	addon := newAddon("cluster1", "")
+	addon := hubobjects.AddOn("cluster1", "")
 	client, former := formerHub(addon)
 	want := []string{"create rolebindings", "delete roles", "delete rolebindings",
 		"get rolebindings", "create rolebindings", "create events"}
 	if diff := cmp.Diff(want, requestsOf(t, client, bindings(former), addon)); diff != "" {
 		t.Errorf("requests differ (-want +got):\n%s", diff)
 	}
-	if binding := liveBinding(t, client); !boundAs(binding, HubRoleBinding(addon)) {
+	if binding := liveBinding(t, client); !identity.BoundAs(binding, identity.RoleBinding(addon)) {
 		t.Errorf("the binding is %v", binding)
 	}
 	roles, err := client.RbacV1().Roles("cluster1").List(t.Context(), metav1.ListOptions{})
@@ -92,9 +94,9 @@ func TestUpgradeFromRoles(t *testing.T) {
 // TestUpgradeOnAStaleCache: the next pass may still see the former binding. The
 // API server answers a delete with another UID by Conflict.
 func TestUpgradeOnAStaleCache(t *testing.T) {
-	addon := newAddon("cluster1", "")
+	addon := hubobjects.AddOn("cluster1", "")
 	_, former := formerHub(addon)
-	client := fake.NewClientset(HubRoleBinding(addon))
+	client := fake.NewClientset(identity.RoleBinding(addon))
 	client.PrependReactor("delete", "rolebindings", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		options := action.(clienttesting.DeleteActionImpl).DeleteOptions
 		if options.Preconditions == nil || *options.Preconditions.UID != former.UID {
@@ -103,7 +105,7 @@ func TestUpgradeOnAStaleCache(t *testing.T) {
 		return true, nil, apierrors.NewConflict(schema.GroupResource{Resource: "rolebindings"}, manifests.HubRole, errors.New("uid"))
 	})
 	requestsOf(t, client, bindings(former), addon)
-	if binding := liveBinding(t, client); !boundAs(binding, HubRoleBinding(addon)) {
+	if binding := liveBinding(t, client); !identity.BoundAs(binding, identity.RoleBinding(addon)) {
 		t.Errorf("the binding is %v", binding)
 	}
 }
@@ -111,13 +113,13 @@ func TestUpgradeOnAStaleCache(t *testing.T) {
 // TestUpgradeWithoutTheRightToBind: the controller's image was changed, its RBAC
 // was not.
 func TestUpgradeWithoutTheRightToBind(t *testing.T) {
-	addon := newAddon("cluster1", "")
+	addon := hubobjects.AddOn("cluster1", "")
 	client, former := formerHub(addon)
 	client.PrependReactor("create", "rolebindings", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "rolebindings"}, manifests.HubRole, errors.New("bind"))
 	})
 	err := applyHubRBAC(t.Context(), client, bindings(former), clock.RealClock{}, addon)
-	checkError(t, err, "apply the controller's RBAC of this version")
+	hubobjects.CheckError(t, err, "apply the controller's RBAC of this version")
 	if binding := liveBinding(t, client); binding.RoleRef.Kind != "Role" {
 		t.Errorf("the former binding is gone: %v", binding)
 	}
@@ -134,8 +136,8 @@ func TestApplyHubRBACErrors(t *testing.T) {
 			client.PrependReactor(verb, "rolebindings", func(clienttesting.Action) (bool, runtime.Object, error) {
 				return true, nil, broken
 			})
-			err := applyHubRBAC(t.Context(), client, bindings(), clock.RealClock{}, newAddon("cluster1", ""))
-			checkError(t, err, "apply role binding cluster1/"+manifests.HubRole)
+			err := applyHubRBAC(t.Context(), client, bindings(), clock.RealClock{}, hubobjects.AddOn("cluster1", ""))
+			hubobjects.CheckError(t, err, "apply role binding cluster1/"+manifests.HubRole)
 			if !errors.Is(err, broken) {
 				t.Errorf("the cause is lost: %v", err)
 			}
@@ -145,11 +147,11 @@ func TestApplyHubRBACErrors(t *testing.T) {
 
 // formerHub has what former versions made in the cluster's namespace.
 func formerHub(addon *addonv1beta1.ManagedClusterAddOn) (*fake.Clientset, *rbacv1.RoleBinding) {
-	former := HubRoleBinding(addon)
+	former := identity.RoleBinding(addon)
 	former.UID = "former"
 	former.RoleRef.Kind = "Role"
 	former.Subjects = former.Subjects[:1]
-	return fake.NewClientset(former, &rbacv1.Role{ObjectMeta: hubObjectMeta(addon)}), former
+	return fake.NewClientset(former, &rbacv1.Role{ObjectMeta: identity.RoleBinding(addon).ObjectMeta}), former
 }
 
 // requestsOf runs applyHubRBAC and returns the requests that it made.

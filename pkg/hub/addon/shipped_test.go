@@ -5,18 +5,20 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	addonv1beta1 "open-cluster-management.io/api/addon/v1beta1"
 	workv1 "open-cluster-management.io/api/work/v1"
+
+	"open-cluster-management.io/helloworld-addon/internal/testing/hubobjects"
+	"open-cluster-management.io/helloworld-addon/pkg/hub/addon/install"
 )
 
-// TestShippedStays: what OCM's rollout has not reached, and what is being
-// deleted, stays as it is shipped.
+// TestShippedStays: an agent that OCM's rollout has not reached, or that is being
+// deleted, stays as it is shipped (docs/design.md#rollout).
 func TestShippedStays(t *testing.T) {
-	config := newConfig(func(spec *addonv1beta1.AddOnDeploymentConfigSpec) { spec.AgentInstallNamespace = "there" })
-	here := Place{Namespace: "here"}
+	config := hubobjects.Config(func(spec *addonv1beta1.AddOnDeploymentConfigSpec) { spec.AgentInstallNamespace = "there" })
+	here := install.Place{Namespace: "here"}
 	unconfigured := func(addon *addonv1beta1.ManagedClusterAddOn) *addonv1beta1.ManagedClusterAddOn {
 		addon.Status.Conditions = addon.Status.Conditions[1:]
 		return addon
@@ -26,23 +28,23 @@ func TestShippedStays(t *testing.T) {
 		addon *addonv1beta1.ManagedClusterAddOn
 		err   string
 	}{
-		{name: "the edited config is not rolled out to this cluster yet", addon: refer(reported(newAddon("cluster2", "")), "former")},
-		{name: "OCM has the cluster wait for its turn", addon: unconfigured(refer(reported(newAddon("cluster2", "")), "former"))},
-		{name: "a config that nobody on the hub names", addon: elsewhere(refer(reported(newAddon("cluster2", "")), "hash"))},
+		{name: "the edited config is not rolled out to this cluster yet", addon: hubobjects.Refer(hubobjects.Reported(hubobjects.AddOn("cluster2", "")), "former")},
+		{name: "OCM has the cluster wait for its turn", addon: unconfigured(hubobjects.Refer(hubobjects.Reported(hubobjects.AddOn("cluster2", "")), "former"))},
+		{name: "a config that no user of the hub names", addon: elsewhere(hubobjects.Refer(hubobjects.Reported(hubobjects.AddOn("cluster2", "")), "hash"))},
 		{name: "being deleted, OCM has dropped the config",
-			addon: deleting(reported(newAddon("cluster2", "")), addonv1beta1.AddonPreDeleteHookFinalizer)},
-		{name: "a move while there are copies", addon: refer(reported(newAddon("cluster2", "")), hashOf(t, config)), err: "would move"},
+			addon: hubobjects.Deleting(hubobjects.Reported(hubobjects.AddOn("cluster2", "")), addonv1beta1.AddonPreDeleteHookFinalizer)},
+		{name: "a move while there are copies", addon: hubobjects.Refer(hubobjects.Reported(hubobjects.AddOn("cluster2", "")), hashOf(t, config)), err: "would move"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			work := shipped(t, test.addon, here, Values{Image: "registry.example.com/old:v1", ImagePullSecret: "pull"})
+			work := shipped(t, test.addon, here, install.Values{Image: "registry.example.com/old:v1", ImagePullSecret: "pull"})
 			agentAddon := newTestAddon(t, "registry.example.com/new:v2", naming(), config, work)
-			objects, err := agentAddon.Manifests(t.Context(), newCluster("cluster2"), test.addon)
-			checkError(t, err, test.err)
+			objects, err := agentAddon.Manifests(t.Context(), hubobjects.Cluster("cluster2"), test.addon)
+			hubobjects.CheckError(t, err, test.err)
 			if test.err != "" {
 				return
 			}
-			again := ship(t, test.addon, "cluster2", objects)
+			again := hubobjects.Ship(t, test.addon, "cluster2", objects)
 			if diff := cmp.Diff(contentOf(t, work), contentOf(t, again)); diff != "" {
 				t.Errorf("the work changes (-before +after):\n%s", diff)
 			}
@@ -52,7 +54,7 @@ func TestShippedStays(t *testing.T) {
 			}
 			namespace, err := agentAddon.installNamespace(t.Context(), test.addon)
 			if err != nil || namespace != "here" {
-				t.Errorf("OCM is told the namespace %q, error %v, want here", namespace, err)
+				t.Errorf("the install namespace is %q, error %v, want here", namespace, err)
 			}
 		})
 	}
@@ -81,15 +83,15 @@ func contentOf(t *testing.T, work *workv1.ManifestWork) []map[string]any {
 
 // TestHostedStays: an agent in hosted mode stays as it is shipped on both clusters.
 func TestHostedStays(t *testing.T) {
-	addon := refer(reported(newHostedAddon("cluster2", "agents")), "former")
-	place := Place{"cluster1", "agents"}
-	both := shipped(t, addon, place, Values{Image: "image:old"})
+	addon := hubobjects.Refer(hubobjects.Reported(hubobjects.HostedAddOn("cluster2", "agents")), "former")
+	place := install.Place{HostingCluster: "cluster1", Namespace: "agents"}
+	both := shipped(t, addon, place, install.Values{Image: "image:old"})
 	hosting, managed := split(t, both)
-	objects, err := newTestAddon(t, "image:new", naming(), newConfig(unchanged), hosting, managed).Manifests(t.Context(), newCluster("cluster2"), addon)
+	objects, err := newTestAddon(t, "image:new", naming(), hubobjects.Config(unchanged), hosting, managed).Manifests(t.Context(), hubobjects.Cluster("cluster2"), addon)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, managedAgain := split(t, ship(t, addon, "cluster1", objects))
+	again, managedAgain := split(t, hubobjects.Ship(t, addon, "cluster1", objects))
 	if diff := cmp.Diff(contentOf(t, hosting), contentOf(t, again)); diff != "" {
 		t.Errorf("the hosting cluster's work changes (-before +after):\n%s", diff)
 	}
@@ -108,7 +110,7 @@ func split(t *testing.T, both *workv1.ManifestWork) (hosting, managed *workv1.Ma
 	hosting.Spec.Workload.Manifests, managed.Spec.Workload.Manifests = nil, nil
 	for i, content := range contentOf(t, both) {
 		work := managed
-		if isOnHosting(&unstructured.Unstructured{Object: content}) {
+		if install.IsOnHosting(&unstructured.Unstructured{Object: content}) {
 			work = hosting
 		}
 		work.Spec.Workload.Manifests = append(work.Spec.Workload.Manifests, both.Spec.Workload.Manifests[i])
@@ -119,18 +121,18 @@ func split(t *testing.T, both *workv1.ManifestWork) (hosting, managed *workv1.Ma
 	return hosting, managed
 }
 
-// TestNothingReachesAnotherCluster: a managed cluster can change the ManifestWorks
-// in its own namespace of the hub, labels included, and must not get an object onto
-// another cluster by that, nor keep another cluster from what it is to have.
+// TestNothingReachesAnotherCluster: a managed cluster can change the ManifestWorks in its
+// own namespace of the hub, labels included. By that it must neither get an object onto
+// another cluster, nor change what another cluster gets.
 func TestNothingReachesAnotherCluster(t *testing.T) {
 	const roleBinding = `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRoleBinding","metadata":{"name":"planted"%s}}`
 	const hosting = `,"annotations":{"addon.open-cluster-management.io/hosted-manifest-location":"hosting"}`
-	here := Place{Namespace: "here"}
+	here := install.Place{Namespace: "here"}
 	victim := func() *addonv1beta1.ManagedClusterAddOn {
-		return refer(reported(newAddon("cluster2", "here")), "former")
+		return hubobjects.Refer(hubobjects.Reported(hubobjects.AddOn("cluster2", "here")), "former")
 	}
 	hostedVictim := func() *addonv1beta1.ManagedClusterAddOn {
-		addon := refer(reported(newHostedAddon("cluster2", "agents")), "former")
+		addon := hubobjects.Refer(hubobjects.Reported(hubobjects.HostedAddOn("cluster2", "agents")), "former")
 		addon.Finalizers = []string{addonv1beta1.AddonHostingManifestFinalizer}
 		return addon
 	}
@@ -141,10 +143,10 @@ func TestNothingReachesAnotherCluster(t *testing.T) {
 		return work
 	}
 	onMallory := func(addon *addonv1beta1.ManagedClusterAddOn) *workv1.ManifestWork {
-		return plant(shipped(t, addon, Place{"mallory", "here"}, Values{Image: "image"}), "")
+		return plant(shipped(t, addon, install.Place{HostingCluster: "mallory", Namespace: "here"}, install.Values{Image: "image"}), "")
 	}
-	own := shipped(t, victim(), here, Values{Image: "image"})
-	hostingWork, managedWork := split(t, shipped(t, hostedVictim(), Place{"cluster1", "agents"}, Values{Image: "image"}))
+	own := shipped(t, victim(), here, install.Values{Image: "image"})
+	hostingWork, managedWork := split(t, shipped(t, hostedVictim(), install.Place{HostingCluster: "cluster1", Namespace: "agents"}, install.Values{Image: "image"}))
 	tests := []struct {
 		name  string
 		addon *addonv1beta1.ManagedClusterAddOn
@@ -153,7 +155,7 @@ func TestNothingReachesAnotherCluster(t *testing.T) {
 		host  string
 	}{
 		{"a cluster that does not host it, while a config is pending", victim(), []runtime.Object{own, onMallory(victim())}, "Default", ""},
-		{"while it is being deleted", deleting(victim(), addonv1beta1.AddonPreDeleteHookFinalizer),
+		{"while it is being deleted", hubobjects.Deleting(victim(), addonv1beta1.AddonPreDeleteHookFinalizer),
 			[]runtime.Object{own, onMallory(victim())}, "Default", ""},
 		{"the hosting cluster onto the managed one", hostedVictim(), []runtime.Object{plant(hostingWork, ""), managedWork}, "Hosted", "cluster1"},
 		{"the managed cluster onto the hosting one", hostedVictim(), []runtime.Object{hostingWork, plant(managedWork, hosting)}, "Hosted", "cluster1"},
@@ -161,8 +163,8 @@ func TestNothingReachesAnotherCluster(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			agentAddon := newTestAddon(t, "image", append([]runtime.Object{naming(), newConfig(unchanged)}, test.works...)...)
-			objects, err := agentAddon.Manifests(t.Context(), newCluster("cluster2"), test.addon)
+			agentAddon := newTestAddon(t, "image", append([]runtime.Object{naming(), hubobjects.Config(unchanged)}, test.works...)...)
+			objects, err := agentAddon.Manifests(t.Context(), hubobjects.Cluster("cluster2"), test.addon)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -181,68 +183,12 @@ func TestNothingReachesAnotherCluster(t *testing.T) {
 	}
 
 	t.Run("an add-on without an agent is not held up", func(t *testing.T) {
-		addon := newAddon("cluster2", "here")
-		objects, err := newTestAddon(t, "image", onMallory(addon)).Manifests(t.Context(), newCluster("cluster2"), addon)
+		addon := hubobjects.AddOn("cluster2", "here")
+		objects, err := newTestAddon(t, "image", onMallory(addon)).Manifests(t.Context(), hubobjects.Cluster("cluster2"), addon)
 		if err != nil || len(objects) < 2 {
 			t.Errorf("got %d objects, error %v", len(objects), err)
 		}
 	})
-}
-
-func TestNewShipped(t *testing.T) {
-	addon := newAddon("cluster2", "here")
-	mine := shipped(t, addon, Place{Namespace: "here"}, Values{Image: "image"})
-	earlier := mine.DeepCopy()
-	earlier.OwnerReferences[0].UID = "earlier"
-	going := mine.DeepCopy()
-	now := metav1.Now()
-	going.DeletionTimestamp = &now
-	bare := mine.DeepCopy()
-	bare.Spec.Workload.Manifests = bare.Spec.Workload.Manifests[:1]
-	onOne := shipped(t, addon, Place{"cluster1", "hosted"}, Values{Image: "image"})
-	onTwo := shipped(t, addon, Place{"cluster9", "hosted"}, Values{Image: "image"})
-	before := newAddon("cluster2", "hosted")
-	before.Finalizers = []string{addonv1beta1.AddonHostingManifestFinalizer}
-	planted := onTwo.DeepCopy()
-	planted.Spec.Workload.Manifests[len(planted.Spec.Workload.Manifests)-1].Raw =
-		[]byte(`{"kind":"Deployment","metadata":{"name":"helloworld-agent","annotations":{"addon.open-cluster-management.io/hosted-manifest-location":"hosting"}}}`)
-	tests := []struct {
-		name  string
-		addon *addonv1beta1.ManagedClusterAddOn
-		works workList
-		want  *Place
-	}{
-		{name: "nothing"},
-		{name: "the agent", works: workList{mine}, want: &Place{Namespace: "here"}},
-		{name: "of an earlier ManagedClusterAddOn", works: workList{earlier}},
-		{name: "being deleted", works: workList{going}},
-		{name: "without an agent: the managed cluster's part of hosted mode", works: workList{bare}},
-		{name: "hosted", addon: newHostedAddon("cluster2", "hosted"), works: workList{bare, onOne}, want: &Place{"cluster1", "hosted"}},
-		{name: "hosted, the annotation taken away since", addon: before, works: workList{bare, onOne}, want: &Place{"cluster1", "hosted"}},
-		{name: "planted by a cluster that never hosted it", works: workList{mine, onTwo}, want: &Place{Namespace: "here"}},
-		{name: "planted before the add-on has an agent", works: workList{onTwo}},
-		{name: "planted, and no agent at all", addon: before, works: workList{planted, onOne}, want: &Place{"cluster1", "hosted"}},
-		{name: "left on a former hosting cluster too", addon: newHostedAddon("cluster2", "hosted"), works: workList{onTwo, onOne},
-			want: &Place{"cluster1", "hosted"}},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			if test.addon == nil {
-				test.addon = addon
-			}
-			found, err := NewShipped(test.addon, ownWorks(test.addon, test.works))
-			if err != nil {
-				t.Fatal(err)
-			}
-			var got *Place
-			if found != nil {
-				got = &found.Place
-			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
-	}
 }
 
 func unchanged(*addonv1beta1.AddOnDeploymentConfigSpec) {}

@@ -1,7 +1,6 @@
 package addon
 
 import (
-	"encoding/json"
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -20,7 +19,9 @@ import (
 	"open-cluster-management.io/addon-framework/pkg/index"
 	"open-cluster-management.io/addon-framework/pkg/utils"
 
+	"open-cluster-management.io/helloworld-addon/internal/testing/hubobjects"
 	"open-cluster-management.io/helloworld-addon/manifests"
+	"open-cluster-management.io/helloworld-addon/pkg/hub/addon/install"
 )
 
 // newCache is a Cache with these objects.
@@ -98,47 +99,30 @@ func naming() *addonv1beta1.ClusterManagementAddOn {
 	return &addonv1beta1.ClusterManagementAddOn{
 		ObjectMeta: metav1.ObjectMeta{Name: manifests.AddonName},
 		Spec: addonv1beta1.ClusterManagementAddOnSpec{DefaultConfigs: []addonv1beta1.AddOnConfig{{
-			ConfigGroupResource: deploymentConfigs,
+			ConfigGroupResource: install.DeploymentConfigs,
 			ConfigReferent:      addonv1beta1.ConfigReferent{Namespace: "configs", Name: "config"},
 		}}},
 	}
 }
 
-// ship is the ManifestWork in a cluster's namespace by which addon-framework ships
-// the objects for the add-on.
-func ship(t *testing.T, addon *addonv1beta1.ManagedClusterAddOn, namespace string, objects []runtime.Object) *workv1.ManifestWork {
+func hookOf(t *testing.T, objects []runtime.Object) *batchv1.Job {
 	t.Helper()
-	work := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{
-		Name: "addon-helloworld-deploy-0", Namespace: namespace,
-		Labels: map[string]string{addonv1beta1.AddonLabelKey: manifests.AddonName},
-	}}
-	if namespace == addon.Namespace {
-		work.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(addon,
-			schema.GroupVersionKind{Group: addonv1beta1.GroupName, Version: "v1beta1", Kind: "ManagedClusterAddOn"})}
-	} else {
-		work.Name = "addon-helloworld-deploy-hosting-" + addon.Namespace + "-0"
-		work.Labels[addonv1beta1.AddonNamespaceLabelKey] = addon.Namespace
-	}
 	for _, object := range objects {
-		if isJob(object) {
-			continue
+		if hubobjects.IsHook(object) {
+			return object.(*batchv1.Job)
 		}
-		raw, err := json.Marshal(object)
-		if err != nil {
-			t.Fatal(err)
-		}
-		work.Spec.Workload.Manifests = append(work.Spec.Workload.Manifests, workv1.Manifest{RawExtension: runtime.RawExtension{Raw: raw}})
 	}
-	return work
+	t.Fatal("there is no hook")
+	return nil
 }
 
-// shipped is the ManifestWork of an agent with these values, in the namespace of
+// shipped returns the ManifestWork of an agent with these values, in the namespace of
 // the cluster where it runs.
-func shipped(t *testing.T, addon *addonv1beta1.ManagedClusterAddOn, place Place, values Values) *workv1.ManifestWork {
+func shipped(t *testing.T, addon *addonv1beta1.ManagedClusterAddOn, place install.Place, values install.Values) *workv1.ManifestWork {
 	t.Helper()
 	values.ClusterName, values.AddOnUID = addon.Namespace, addon.UID
 	values.InstallNamespace, values.Hosted = place.Namespace, place.HostingCluster != ""
-	objects, err := Render(values)
+	objects, err := install.Render(values)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,18 +130,5 @@ func shipped(t *testing.T, addon *addonv1beta1.ManagedClusterAddOn, place Place,
 	if namespace == "" {
 		namespace = addon.Namespace
 	}
-	return ship(t, addon, namespace, objects)
-}
-
-type workList = []*workv1.ManifestWork
-
-func hookOf(t *testing.T, objects []runtime.Object) *batchv1.Job {
-	t.Helper()
-	for _, object := range objects {
-		if isJob(object) {
-			return object.(*batchv1.Job)
-		}
-	}
-	t.Fatal("there is no hook")
-	return nil
+	return hubobjects.Ship(t, addon, namespace, objects)
 }

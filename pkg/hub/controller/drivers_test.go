@@ -23,6 +23,7 @@ import (
 
 	"open-cluster-management.io/helloworld-addon/manifests"
 	"open-cluster-management.io/helloworld-addon/pkg/hub/addon"
+	"open-cluster-management.io/helloworld-addon/pkg/hub/addon/identity"
 )
 
 // OCM's registration agent writes its driver into status.registrations, and with
@@ -31,9 +32,9 @@ import (
 // would never be registered.
 func TestSubjectByDriver(t *testing.T) {
 	certificate := addonv1beta1.KubeClientSubject{
-		BaseSubject: addonv1beta1.BaseSubject{User: addon.AgentUser("cluster1"), Groups: addon.AgentGroups("cluster1")}}
+		BaseSubject: addonv1beta1.BaseSubject{User: identity.User("cluster1"), Groups: identity.Groups("cluster1")}}
 	token := addonv1beta1.KubeClientSubject{
-		BaseSubject: addonv1beta1.BaseSubject{User: addon.AgentServiceAccountUser("cluster1")}}
+		BaseSubject: addonv1beta1.BaseSubject{User: identity.ServiceAccountUser("cluster1")}}
 	tests := []struct {
 		name, reason string
 		driver       string

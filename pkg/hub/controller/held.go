@@ -10,7 +10,7 @@ import (
 	worklisters "open-cluster-management.io/api/client/work/listers/work/v1"
 	workv1 "open-cluster-management.io/api/work/v1"
 
-	"open-cluster-management.io/helloworld-addon/pkg/hub/rollout"
+	"open-cluster-management.io/helloworld-addon/pkg/hub/rollout/plan"
 )
 
 // heldWorks is the client of addon-framework, which writes on each ManifestWork
@@ -45,14 +45,14 @@ type heldWorksOf struct {
 
 // Create creates the work without the annotation.
 func (c heldWorksOf) Create(ctx context.Context, work *workv1.ManifestWork, options metav1.CreateOptions) (*workv1.ManifestWork, error) {
-	return c.ManifestWorkInterface.Create(ctx, rollout.HoldNew(work), options)
+	return c.ManifestWorkInterface.Create(ctx, plan.HoldNew(work), options)
 }
 
 // Patch patches the work without the annotation. A patch of nothing else is not
 // sent.
 func (c heldWorksOf) Patch(ctx context.Context, name string, kind types.PatchType, patch []byte, options metav1.PatchOptions,
 	subresources ...string) (*workv1.ManifestWork, error) {
-	held, changes, err := rollout.Hold(patch)
+	held, changes, err := plan.Hold(patch)
 	if err != nil {
 		return nil, err
 	}

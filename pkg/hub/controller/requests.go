@@ -20,7 +20,7 @@ import (
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	"open-cluster-management.io/sdk-go/pkg/basecontroller/factory"
 
-	"open-cluster-management.io/helloworld-addon/pkg/hub/addon"
+	"open-cluster-management.io/helloworld-addon/pkg/hub/addon/identity"
 )
 
 // requestsByCluster indexes certificate signing requests by the cluster that
@@ -39,7 +39,7 @@ func requestCluster(obj any) ([]string, error) {
 }
 
 // requestCleaner removes the certificate signing requests of the agents that are
-// not needed any more: see addon.UsedRequests. It has one worker.
+// not needed any more: see identity.UsedRequests. It has one worker.
 type requestCleaner struct {
 	client   certificatesclient.CertificateSigningRequestInterface
 	requests cache.Indexer
@@ -79,7 +79,7 @@ func (c *requestCleaner) sync(ctx context.Context, syncCtx factory.SyncContext, 
 	}
 	now := c.clock.Now()
 	c.note(cluster, requests, now)
-	used, again := addon.UsedRequests(requests, cluster, func(request *certificatesv1.CertificateSigningRequest) time.Duration {
+	used, again := identity.UsedRequests(requests, cluster, func(request *certificatesv1.CertificateSigningRequest) time.Duration {
 		return now.Sub(c.issuedAt[cluster][request.UID])
 	})
 	if again > 0 {

@@ -1,3 +1,17 @@
+// Package rollout reports on the agents to OCM and to the hub's users, from the state
+// of each agent's Deployment in the ManifestWork's status. See docs/design.md#rollout.
+//
+// It writes two things:
+//
+//   - The annotation open-cluster-management.io/config-spec-hash on the ManifestWork,
+//     when the agent is rolled out with that configuration. OCM's add-on manager goes
+//     on to the next clusters when it sees it, so a rollout stops at the first group of
+//     clusters on which the agent does not start.
+//   - The conditions Degraded, ConfigurationValid, and, while the agent is silent,
+//     ConfigMapsSynced of the ManagedClusterAddOn.
+//
+// The decisions are in package plan. Which clusters are next is decided by OCM's
+// add-on manager, and addon-framework ships the agent.
 package rollout
 
 import (
@@ -23,6 +37,7 @@ import (
 	"open-cluster-management.io/addon-framework/pkg/index"
 
 	"open-cluster-management.io/helloworld-addon/manifests"
+	"open-cluster-management.io/helloworld-addon/pkg/hub/rollout/plan"
 )
 
 // workers is how many clusters are reconciled at the same time.
@@ -31,39 +46,38 @@ const workers = 4
 // requestTimeout bounds the requests for one cluster.
 const requestTimeout = 10 * time.Second
 
-// settleTime is how long OCM's add-on manager is given after a change of a config.
-// It usually moves the desired hashes within that, and then nothing is pending.
+// settleTime is how long to wait after a change of a config before reporting it as
+// pending. OCM's add-on manager usually moves the desired hashes within that time.
 const settleTime = 10 * time.Second
 
-// Config is what a Controller works with.
+// Config has the dependencies of a Controller.
 type Config struct {
 	// AddOns, Works and Configs are the informers of the add-on's
 	// ManagedClusterAddOns (with addon-framework's index AddonByConfig), of its
 	// ManifestWorks, and of AddOnDeploymentConfigs.
 	AddOns, Works, Configs cache.SharedIndexInformer
-	// DeployWorks returns the ManifestWorks that carry the agent of an add-on.
+	// DeployWorks returns the ManifestWorks with the agent of an add-on.
 	DeployWorks func(addOn *addonv1beta1.ManagedClusterAddOn) ([]*workv1.ManifestWork, error)
-	// Inspect looks into the configuration of an add-on.
-	Inspect func(addOn *addonv1beta1.ManagedClusterAddOn) Inspection
+	// Inspect checks the configuration of an add-on.
+	Inspect func(addOn *addonv1beta1.ManagedClusterAddOn) plan.Inspection
 
 	AddOnClient addonclient.ManagedClusterAddOnsGetter
 	WorkClient  workclient.ManifestWorksGetter
 	Clock       clock.WithTicker
 }
 
-// Controller follows the agents of all clusters.
+// Controller reports on the agents of all clusters.
 type Controller struct {
 	config Config
 	addOns addonlisters.ManagedClusterAddOnLister
 	queue  workqueue.TypedRateLimitingInterface[string]
 
 	mu sync.Mutex
-	// down is since when the agent of a cluster has been seen without an available
-	// pod.
+	// down is, by cluster, the time since which the agent has had no available pod.
 	down map[string]time.Time
 }
 
-// New returns a Controller that does nothing until it is run.
+// New returns a Controller. It does nothing before Run.
 func New(config Config) *Controller {
 	return &Controller{
 		config: config,
@@ -74,8 +88,8 @@ func New(config Config) *Controller {
 	}
 }
 
-// Run follows the agents until ctx ends, and returns when its workers have ended.
-// The informers are started by the caller.
+// Run reports on the agents until ctx ends, and returns when its workers have ended.
+// The caller starts the informers.
 func (c *Controller) Run(ctx context.Context) error {
 	var group sync.WaitGroup
 	defer group.Wait()
@@ -89,7 +103,7 @@ func (c *Controller) Run(ctx context.Context) error {
 		registration, err := source.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 			AddFunc: source.handle, DeleteFunc: source.handle, UpdateFunc: func(_, object any) { source.handle(object) }})
 		if err != nil {
-			return fmt.Errorf("follow the hub's objects: %w", err)
+			return fmt.Errorf("add an event handler to an informer of the hub: %w", err)
 		}
 		if !cache.WaitForCacheSync(ctx.Done(), registration.HasSynced) {
 			return nil
@@ -111,8 +125,8 @@ func (c *Controller) addOnChanged(object any) {
 	}
 }
 
-// workChanged looks at the add-on of the work, which in hosted mode is in another
-// namespace.
+// workChanged queues the cluster of the work's add-on. In hosted mode the work is in
+// another namespace, and has a label with the cluster.
 func (c *Controller) workChanged(object any) {
 	if tombstone, ok := object.(cache.DeletedFinalStateUnknown); ok {
 		object = tombstone.Obj
@@ -128,7 +142,8 @@ func (c *Controller) workChanged(object any) {
 	c.queue.Add(work.GetNamespace())
 }
 
-// configChanged looks at every add-on that uses the config, after settleTime.
+// configChanged queues the clusters of all add-ons that use the config, after
+// settleTime.
 func (c *Controller) configChanged(object any) {
 	key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object)
 	if err != nil {
@@ -161,21 +176,21 @@ func (c *Controller) next(ctx context.Context) bool {
 			c.queue.AddAfter(cluster, after)
 		}
 	case apierrors.IsConflict(err):
-		// Another controller wrote first; its write is on the way to the cache.
+		// Another controller wrote first, and the cache does not have its write yet.
 		c.queue.AddRateLimited(cluster)
 	default:
-		klog.FromContext(ctx).Error(err, "Failed to follow an agent, trying again", "cluster", cluster)
+		klog.FromContext(ctx).Error(err, "Failed to report on an agent, retrying", "cluster", cluster)
 		c.queue.AddRateLimited(cluster)
 	}
 	return true
 }
 
-// reconcile brings what is said about the agent of one cluster up to date. It
-// returns when to look again because of the time alone, or zero.
+// reconcile writes the annotation and the conditions for the agent of one cluster. It
+// returns the time after which to reconcile again though nothing changed, or zero.
 func (c *Controller) reconcile(ctx context.Context, cluster string) (time.Duration, error) {
 	addOn, err := c.addOns.ManagedClusterAddOns(cluster).Get(manifests.AddonName)
 	if apierrors.IsNotFound(err) {
-		c.downFor(cluster, State{})
+		c.downFor(cluster, plan.State{})
 		return 0, nil
 	}
 	if err != nil {
@@ -188,8 +203,8 @@ func (c *Controller) reconcile(ctx context.Context, cluster string) (time.Durati
 	if err := c.release(ctx, addOn, works); err != nil {
 		return 0, err
 	}
-	changed, state := addOn.DeepCopy(), StateOf(works)
-	after := Conditions(changed, c.config.Inspect(addOn), state, len(works) > 0, c.downFor(cluster, state))
+	changed, state := addOn.DeepCopy(), plan.StateOf(works)
+	after := plan.Conditions(changed, c.config.Inspect(addOn), state, len(works) > 0, c.downFor(cluster, state))
 	writer := patcher.NewPatcher[*addonv1beta1.ManagedClusterAddOn, addonv1beta1.ManagedClusterAddOnSpec,
 		addonv1beta1.ManagedClusterAddOnStatus](c.config.AddOnClient.ManagedClusterAddOns(cluster))
 	if _, err := writer.PatchStatus(ctx, changed, changed.Status, addOn.Status); err != nil {
@@ -198,9 +213,9 @@ func (c *Controller) reconcile(ctx context.Context, cluster string) (time.Durati
 	return after, nil
 }
 
-// downFor returns how long the cluster's agent has been seen without an available
-// pod, and remembers it.
-func (c *Controller) downFor(cluster string, state State) time.Duration {
+// downFor records whether the cluster's agent has an available pod, and returns how
+// long it has had none.
+func (c *Controller) downFor(cluster string, state plan.State) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !state.Down() {
@@ -214,11 +229,12 @@ func (c *Controller) downFor(cluster string, state State) time.Duration {
 	return now.Sub(c.down[cluster])
 }
 
-// release writes the annotation of the works that have waited for the agent.
+// release writes the annotation on the works that were held until the agent was rolled
+// out.
 func (c *Controller) release(ctx context.Context, addOn *addonv1beta1.ManagedClusterAddOn, works []*workv1.ManifestWork) error {
-	held, value := Releases(addOn, works, desiredHash(addOn))
+	held, value := plan.Releases(addOn, works)
 	for _, work := range held {
-		patch, err := releasePatch(work, value)
+		patch, err := plan.ReleasePatch(work, value)
 		if err != nil {
 			return err
 		}
@@ -227,9 +243,9 @@ func (c *Controller) release(ctx context.Context, addOn *addonv1beta1.ManagedClu
 			continue
 		}
 		if err != nil {
-			return fmt.Errorf("report the rollout on ManifestWork %s: %w", klog.KObj(work), err)
+			return fmt.Errorf("write the rollout's annotation on ManifestWork %s: %w", klog.KObj(work), err)
 		}
-		klog.FromContext(ctx).Info("Agent is rolled out", "cluster", addOn.Namespace, "work", klog.KObj(work), "configs", value)
+		klog.FromContext(ctx).Info("Released the rollout of an agent", "cluster", addOn.Namespace, "work", klog.KObj(work), "configs", value)
 	}
 	return nil
 }

@@ -25,7 +25,12 @@ import (
 	workv1 "open-cluster-management.io/api/work/v1"
 
 	"open-cluster-management.io/addon-framework/pkg/index"
+
+	"open-cluster-management.io/helloworld-addon/internal/testing/hubobjects"
+	"open-cluster-management.io/helloworld-addon/pkg/hub/rollout/plan"
 )
+
+var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
 // world is a Controller that runs on a hub of fake clients.
 type world struct {
@@ -55,12 +60,12 @@ func run(t *testing.T, addOn *addonv1beta1.ManagedClusterAddOn, work *workv1.Man
 			}
 			return found, nil
 		},
-		Inspect: func(*addonv1beta1.ManagedClusterAddOn) Inspection {
+		Inspect: func(*addonv1beta1.ManagedClusterAddOn) plan.Inspection {
 			w.inspected.Add(1)
 			if w.pending.Load() {
-				return Inspection{Configured: true, Pending: "not yet"}
+				return plan.Inspection{Configured: true, Pending: "not yet"}
 			}
-			return Inspection{Configured: true}
+			return plan.Inspection{Configured: true}
 		},
 		AddOnClient: w.addOns.AddonV1beta1(), WorkClient: w.works.WorkV1(), Clock: w.clock,
 	})
@@ -126,15 +131,15 @@ func TestRolloutGoesOn(t *testing.T) {
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			old := newWork("", with(rolledOut(), feedbackConfigHash, "old"))
+			old := hubobjects.AgentWork("", hubobjects.With(hubobjects.RolledOut(), "configHash", "old"))
 			test.move(old)
-			w := run(t, newAddOn("new"), old)
+			w := run(t, hubobjects.DesiringAddOn("new"), old)
 			annotation := func() string {
 				work, err := w.works.WorkV1().ManifestWorks(old.Namespace).Get(t.Context(), old.Name, metav1.GetOptions{})
 				if err != nil {
 					t.Fatal(err)
 				}
-				return work.Annotations[hashKey]
+				return work.Annotations[workv1.ManifestConfigSpecHashAnnotationKey]
 			}
 			eventually(t, "an agent that runs", func() string { return w.condition(t, "Degraded") }, "False/AgentAvailable")
 			if got := annotation(); got != "" {
@@ -148,10 +153,10 @@ func TestRolloutGoesOn(t *testing.T) {
 				}
 				return false, nil, nil
 			})
-			rolled := newWork("", rolledOut())
+			rolled := hubobjects.AgentWork("", hubobjects.RolledOut())
 			test.move(rolled)
 			w.report(t, rolled)
-			eventually(t, "the rate limit after a conflict", w.stepping(annotation), desired)
+			eventually(t, "the rate limit after a conflict", w.stepping(annotation), hubobjects.DesiredHashes)
 		})
 	}
 }
@@ -159,17 +164,19 @@ func TestRolloutGoesOn(t *testing.T) {
 // TestBrokenAgentIsDegraded: the hub's clock counts, not the managed cluster's, and
 // each outage counts from its own beginning.
 func TestBrokenAgentIsDegraded(t *testing.T) {
-	up := func() *workv1.ManifestWork { return newWork("", with(rolledOut(), feedbackConfigHash, nil)) }
-	w := run(t, newAddOn(""), up())
+	up := func() *workv1.ManifestWork {
+		return hubobjects.AgentWork("", hubobjects.With(hubobjects.RolledOut(), "configHash", nil))
+	}
+	w := run(t, hubobjects.DesiringAddOn(""), up())
 	degraded := func() string { return w.condition(t, "Degraded") }
 	for _, outage := range []string{"first", "second"} {
 		w.report(t, up())
 		eventually(t, outage+" outage: an agent that runs", degraded, "False/AgentAvailable")
 		w.settle(t)
 		start := w.clock.Now()
-		w.report(t, newWork("", with(with(rolledOut(), feedbackConfigHash, nil), feedbackAvailableReplicas, nil)))
+		w.report(t, hubobjects.AgentWork("", hubobjects.With(hubobjects.With(hubobjects.RolledOut(), "configHash", nil), "availableReplicas", nil)))
 		eventually(t, outage+" outage: an agent that does not come up", w.stepping(degraded), "True/AgentNotAvailable")
-		if after := w.clock.Since(start); after < startGrace {
+		if after := w.clock.Since(start); after < plan.StartGrace {
 			t.Errorf("%s outage: an agent that starts is degraded after %s", outage, after)
 		}
 	}
@@ -178,8 +185,8 @@ func TestBrokenAgentIsDegraded(t *testing.T) {
 // TestEditedConfigIsGivenTime: OCM's add-on manager moves the desired hash soon
 // after an edit; until then nothing is written.
 func TestEditedConfigIsGivenTime(t *testing.T) {
-	w := run(t, newAddOn("new"), newWork(desired, rolledOut()))
-	valid := func() string { return w.condition(t, ConditionConfigurationValid) }
+	w := run(t, hubobjects.DesiringAddOn("new"), hubobjects.AgentWork(hubobjects.DesiredHashes, hubobjects.RolledOut()))
+	valid := func() string { return w.condition(t, plan.ConditionConfigurationValid) }
 	eventually(t, "a config that is used", valid, "True/AsExpected")
 	w.settle(t)
 

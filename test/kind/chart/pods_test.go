@@ -18,9 +18,9 @@ import (
 const (
 	deployDir          = "../../../deploy"
 	hubOfHubsDeployDir = "../../../hub-of-hubs-status-sync/deploy"
-	// goldenDir has what pkg/hub/addon renders of the embedded manifests, held by
+	// goldenDir has what pkg/hub/addon/install renders of the embedded manifests, held by
 	// its own tests.
-	goldenDir = "../../../pkg/hub/addon/testdata"
+	goldenDir = "../../../pkg/hub/addon/install/testdata"
 )
 
 // TestEveryPodIsRestricted renders every pod that the project deploys, and

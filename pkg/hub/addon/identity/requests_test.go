@@ -1,4 +1,4 @@
-package addon
+package identity
 
 import (
 	"testing"
@@ -15,8 +15,8 @@ import (
 
 type csr = certificatesv1.CertificateSigningRequest
 
-// request is one that cluster1's registration agent made at a time in seconds,
-// and whose certificate was first seen at another.
+// request is one of cluster1's registration agent, with the times in seconds at which
+// it was made and its certificate was first seen.
 type request struct {
 	name        string
 	made, since int
@@ -46,6 +46,7 @@ func issuedTo(change func(*csr)) func(*csr) {
 	}
 }
 
+// TestUsedRequests covers docs/design.md#csr.
 func TestUsedRequests(t *testing.T) {
 	const now = 1000
 	tests := []struct {
@@ -69,7 +70,7 @@ func TestUsedRequests(t *testing.T) {
 		{name: "two pending", requests: []request{{"a", 0, 0, pendingRequest}, {"b", 990, 0, pendingRequest}},
 			reason: "either may still be approved"},
 		{name: "pending before an issued one", requests: []request{{"a", 900, 0, pendingRequest}, {"b", 990, 999, issuedRequest}},
-			want: []string{"a"}, again: 29 * time.Second, reason: "nobody waits for it: for example one of before a switch from tokens"},
+			want: []string{"a"}, again: 29 * time.Second, reason: "no agent waits for it, for example after a switch from tokens"},
 		{name: "denied", requests: []request{{"a", 900, 0, deniedRequest}, {"b", 990, 999, issuedRequest}}, again: 29 * time.Second,
 			reason: "a person decided so"},
 		{name: "made by another user", requests: []request{{"a", 0, 0, issuedTo(func(r *csr) { r.Spec.Username = "somebody" })}},
@@ -82,7 +83,7 @@ func TestUsedRequests(t *testing.T) {
 			requests: []request{{"a", 0, 0, issuedTo(func(r *csr) { delete(r.Labels, addonv1beta1.AddonLabelKey) })}}},
 		{name: "for another signer", reason: "the add-on asks for none",
 			requests: []request{{"a", 0, 0, issuedTo(func(r *csr) { r.Spec.SignerName = "example.com/signer" })}}},
-		{name: "another user's is later", reason: "nobody else can make a request superseded", again: 25 * time.Second,
+		{name: "another user's is later", reason: "another user's request supersedes none", again: 25 * time.Second,
 			requests: []request{{"a", 990, 995, issuedRequest}, {"b", 996, 999, issuedTo(func(r *csr) { r.Spec.Username = "somebody" })}}},
 	}
 	for _, test := range tests {

@@ -1,4 +1,4 @@
-package addon
+package identity
 
 import (
 	"time"
@@ -11,22 +11,22 @@ import (
 )
 
 // keepUsed is how long a request is kept after its certificate was issued. The
-// cluster's registration agent watches its requests and reads the certificate at
-// once. One that was cut off just then asks again, which costs one request.
+// registration agent watches its requests and reads the certificate at once. An
+// agent that loses its connection in between makes another request.
 const keepUsed = 30 * time.Second
 
-// UsedRequests returns those of a cluster's certificate signing requests that
-// are not needed any more, and the time after which to ask again; 0 is never.
-// issuedFor is how long ago the certificate of a request was first seen.
+// UsedRequests returns the cluster's certificate signing requests to remove, and
+// after how long to look again; 0 means not before the next change. issuedFor is
+// the time since the certificate of a request was first seen.
 //
-// OCM's registration agent stops asking when the hub has ten requests of one
-// add-on, used ones included (ocm v1.2.1, pkg/registration/register/csr,
-// addonCSRThreshold), and Kubernetes keeps used ones for an hour.
+// OCM's registration agent stops requesting at ten requests of one add-on, used
+// ones included, and Kubernetes keeps used ones for an hour.
+// https://github.com/open-cluster-management-io/ocm/blob/v1.2.1/pkg/registration/register/csr/csr.go (addonCSRThreshold)
 //
-// A request is not needed when its certificate has been there long enough, or
-// when the registration agent has moved on: it makes a request only when it is
-// done with the one before. A pending request is superseded when a later one was
-// issued. Denied requests, and those that another user made, stay.
+// An issued request is removed after keepUsed, or as soon as the registration agent
+// has made a later one: it makes a request only when it is done with the previous
+// one. A pending request is removed when a later one was issued. Denied requests,
+// and those of other requesters, stay.
 func UsedRequests(requests []*certificatesv1.CertificateSigningRequest, cluster string,
 	issuedFor func(*certificatesv1.CertificateSigningRequest) time.Duration,
 ) (used []*certificatesv1.CertificateSigningRequest, again time.Duration) {
@@ -55,9 +55,9 @@ func UsedRequests(requests []*certificatesv1.CertificateSigningRequest, cluster 
 	return used, again
 }
 
-// ownRequest reports whether the cluster's registration agent made the request
-// for this add-on, and nobody has denied it. Anyone who may create requests can
-// set the labels; the API server sets the user name.
+// ownRequest reports whether the cluster's registration agent made the request for
+// this add-on, and it was not denied. Every user who may create requests can set
+// the labels, but the API server sets the user name.
 func ownRequest(request *certificatesv1.CertificateSigningRequest, cluster string) bool {
 	return request.Labels[addonv1beta1.AddonLabelKey] == manifests.AddonName &&
 		request.Labels[clusterv1.ClusterNameLabelKey] == cluster &&

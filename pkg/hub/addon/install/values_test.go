@@ -1,4 +1,4 @@
-package addon
+package install
 
 import (
 	"strings"
@@ -8,11 +8,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	addonv1beta1 "open-cluster-management.io/api/addon/v1beta1"
+
+	"open-cluster-management.io/helloworld-addon/internal/testing/hubobjects"
 )
 
 func TestWantedNamespace(t *testing.T) {
 	named := func(namespace string) *addonv1beta1.AddOnDeploymentConfig {
-		return newConfig(func(spec *addonv1beta1.AddOnDeploymentConfigSpec) { spec.AgentInstallNamespace = namespace })
+		return hubobjects.Config(func(spec *addonv1beta1.AddOnDeploymentConfigSpec) { spec.AgentInstallNamespace = namespace })
 	}
 	const ocmDefault = "open-cluster-management-agent-addon"
 	tests := []struct {
@@ -22,14 +24,14 @@ func TestWantedNamespace(t *testing.T) {
 		want   string
 		err    string
 	}{
-		{name: "nobody names one", want: ocmDefault},
+		{name: "none is named", want: ocmDefault},
 		{name: "the add-on names one", addon: "default", want: "default"},
 		{name: "a config overrides the add-on", addon: "default", config: named("own"), want: "own"},
 		{name: "a config with the API's default, which may be silent, does not", addon: "default", config: named(ocmDefault), want: "default"},
 		{name: "a config with an empty name, which template add-ons use, does not", addon: "own", config: named(""), want: "own"},
 		{name: "a config's default counts when the add-on names none", config: named(ocmDefault), want: ocmDefault},
 		{name: "an annotation is not validated by the API", addon: "Not_A_Name", err: `install namespace "Not_A_Name" of ManagedClusterAddOn cluster1/helloworld`},
-		{name: "whoever writes ConfigMaps on the hub must not plant one in the cluster's system", addon: "kube-system",
+		{name: "users who write ConfigMaps on the hub must not plant one in the cluster's system", addon: "kube-system",
 			err: `install namespace "kube-system" of ManagedClusterAddOn cluster1/helloworld (from spec.installNamespace`},
 		{name: "nor in OpenShift's, by a config either", config: named("openshift-config"),
 			err: "from spec.agentInstallNamespace of AddOnDeploymentConfig configs/config"},
@@ -44,8 +46,8 @@ func TestWantedNamespace(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := WantedPlace(newAddon("cluster1", test.addon), test.config)
-			checkError(t, err, test.err)
+			got, err := WantedPlace(hubobjects.AddOn("cluster1", test.addon), test.config)
+			hubobjects.CheckError(t, err, test.err)
 			if want := (Place{Namespace: test.want}); got != want {
 				t.Errorf("got %v, want %v", got, want)
 			}
@@ -54,17 +56,17 @@ func TestWantedNamespace(t *testing.T) {
 }
 
 func TestNewValuesReportsEveryProblem(t *testing.T) {
-	config := newConfig(func(spec *addonv1beta1.AddOnDeploymentConfigSpec) {
+	config := hubobjects.Config(func(spec *addonv1beta1.AddOnDeploymentConfigSpec) {
 		spec.CustomizedVariables = []addonv1beta1.CustomizedVariable{
-			variable(VariableLogVerbosity, "eleven"),
-			variable(VariableImagePullSecret, "a b"),
-			variable(VariablePriorityClassName, "UPPER"),
-			variable(VariableDeletionHold, "-1m"),
-			variable(VariableAgentImage, "not an image"),
-			variable("SomebodyElses", "??"),
+			hubobjects.Variable(VariableLogVerbosity, "eleven"),
+			hubobjects.Variable(VariableImagePullSecret, "a b"),
+			hubobjects.Variable(VariablePriorityClassName, "UPPER"),
+			hubobjects.Variable(VariableDeletionHold, "-1m"),
+			hubobjects.Variable(VariableAgentImage, "not an image"),
+			hubobjects.Variable("SomebodyElses", "??"),
 		}
 	})
-	_, err := NewValues(newAddon("cluster1", ""), Place{Namespace: "own"}, config, "image")
+	_, err := NewValues(hubobjects.AddOn("cluster1", ""), Place{Namespace: "own"}, config, "image")
 	for _, want := range []string{
 		`customized variable LogVerbosity of AddOnDeploymentConfig configs/config has the value "eleven": must be a number from 0 to 10`,
 		`customized variable ImagePullSecret`,
@@ -72,7 +74,7 @@ func TestNewValuesReportsEveryProblem(t *testing.T) {
 		`customized variable DeletionHold of AddOnDeploymentConfig configs/config has the value "-1m": must be a duration from 0 to 168h0m0s`,
 		`customized variable AgentImage of AddOnDeploymentConfig configs/config has the value "not an image": must be an image`,
 	} {
-		checkError(t, err, want)
+		hubobjects.CheckError(t, err, want)
 	}
 	if err != nil && strings.Contains(err.Error(), "SomebodyElses") {
 		t.Errorf("an unknown variable is reported: %v", err)
@@ -83,10 +85,10 @@ func TestNewValuesReportsEveryProblem(t *testing.T) {
 // answers, the Secret with the agent's key included.
 func TestLogVerbosityIsCapped(t *testing.T) {
 	for value, want := range map[string]string{"0": "0", "7": "7", "8": "7", "10": "7"} {
-		config := newConfig(func(spec *addonv1beta1.AddOnDeploymentConfigSpec) {
-			spec.CustomizedVariables = []addonv1beta1.CustomizedVariable{variable(VariableLogVerbosity, value)}
+		config := hubobjects.Config(func(spec *addonv1beta1.AddOnDeploymentConfigSpec) {
+			spec.CustomizedVariables = []addonv1beta1.CustomizedVariable{hubobjects.Variable(VariableLogVerbosity, value)}
 		})
-		values, err := NewValues(newAddon("cluster1", ""), Place{Namespace: "own"}, config, "image")
+		values, err := NewValues(hubobjects.AddOn("cluster1", ""), Place{Namespace: "own"}, config, "image")
 		if err != nil || values.LogVerbosity != want {
 			t.Errorf("LogVerbosity %s became %q, error %v, want %s", value, values.LogVerbosity, err, want)
 		}
@@ -160,18 +162,5 @@ func TestProxyEnv(t *testing.T) {
 				t.Errorf("differs (-want +got):\n%s", diff)
 			}
 		})
-	}
-}
-
-// checkError wants an error that contains want, or none when want is empty.
-func checkError(t *testing.T, err error, want string) {
-	t.Helper()
-	switch {
-	case want == "" && err != nil:
-		t.Errorf("got error %q, want none", err)
-	case want != "" && err == nil:
-		t.Errorf("got no error, want %q", want)
-	case want != "" && !strings.Contains(err.Error(), want):
-		t.Errorf("got error %q, want one with %q", err, want)
 	}
 }

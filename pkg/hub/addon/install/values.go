@@ -1,4 +1,4 @@
-package addon
+package install
 
 import (
 	"errors"
@@ -17,43 +17,38 @@ import (
 	"open-cluster-management.io/helloworld-addon/manifests"
 )
 
-// Customized variables of an AddOnDeploymentConfig that the add-on knows. Others
-// are ignored: one config may serve several add-ons.
+// Customized variables of an AddOnDeploymentConfig that the add-on knows. It ignores
+// others, because several add-ons may share a config.
 const (
-	// VariablePriorityClassName names the PriorityClass of the agent's pod.
+	// VariablePriorityClassName is the PriorityClass of the agent's pod.
 	VariablePriorityClassName = "PriorityClassName"
 
-	// VariableImagePullSecret names a Secret in the install namespace.
+	// VariableImagePullSecret is the name of a Secret in the install namespace.
 	VariableImagePullSecret = "ImagePullSecret"
 
-	// VariableLogVerbosity is the agent's log level, 0 to 10. Levels above
-	// maxLogVerbosity mean that one.
+	// VariableLogVerbosity is the agent's log level, 0 to 10. A level above
+	// manifests.MaxLogVerbosity has the effect of that one.
 	VariableLogVerbosity = "LogVerbosity"
 
-	// VariableDeletionHold is how long the agent holds deletions that a list of the
-	// hub's ConfigMaps asks for when they are many, for example 30m; 0 switches that
-	// off.
+	// VariableDeletionHold is how long the agent holds deletions of many copies that a
+	// list of the hub's ConfigMaps implies, for example 30m; 0 switches that off.
+	// See docs/design.md#rule-10-removals.
 	VariableDeletionHold = "DeletionHold"
 
 	// VariableAgentImage is the agent's image instead of the controller's default.
-	// The agents are then upgraded by the config's rollout, not by the controller's.
+	// The rollout of the config then upgrades the agents, not that of the controller.
 	VariableAgentImage = "AgentImage"
 )
 
 // knownVariables are the customized variables of this add-on, sorted.
 var knownVariables = []string{VariableAgentImage, VariableDeletionHold, VariableImagePullSecret, VariableLogVerbosity, VariablePriorityClassName}
 
-// maxLogVerbosity is the highest level that is handed to an agent: from 8 on
-// client-go logs the bodies of responses, with the hub's credentials among them.
-// https://github.com/kubernetes/community/blob/master/contributors/devel/sig-instrumentation/logging.md
-const maxLogVerbosity = 7
-
-// Values is what differs between the agents of different clusters.
+// Values are the differences between the agents of different clusters.
 type Values struct {
 	ClusterName      string
 	AddOnUID         types.UID
 	InstallNamespace string
-	// Hosted says that the agent runs on a hosting cluster.
+	// Hosted reports whether the agent runs on a hosting cluster.
 	Hosted            bool
 	Image             string
 	NodeSelector      map[string]string
@@ -63,19 +58,19 @@ type Values struct {
 	PriorityClassName string
 	ImagePullSecret   string
 	LogVerbosity      string
-	// DeletionHold is the agent's flag; empty means its default.
+	// DeletionHold is the value of the agent's flag; empty means its default.
 	DeletionHold string
-	// ConfigHash is the hash of the config, by which the hub recognizes the config
-	// with which an agent was rolled out.
+	// ConfigHash is the hash of the config. The hub finds out by it with which config
+	// an agent was rolled out.
 	ConfigHash string
 }
 
-// NewValues returns the values for the agent of the cluster that addon is for,
-// with the place and the image that have been chosen for it and the
-// AddOnDeploymentConfig that applies to it (nil: none). The error names every value that is wrong.
+// NewValues returns the values for the add-on's agent, from its place, its
+// AddOnDeploymentConfig, which may be nil, and its image. The error names every
+// invalid value.
 //
-// A proxy's CA bundle is not among them: the agent reaches the hub with the
-// kubeconfig that OCM's registration agent writes, and what it trusts is there.
+// It does not use a proxy's CA bundle: the CA that the agent trusts is in the
+// kubeconfig that OCM's registration agent writes.
 func NewValues(
 	addon *addonv1beta1.ManagedClusterAddOn,
 	place Place,
@@ -88,9 +83,7 @@ func NewValues(
 		InstallNamespace: place.Namespace,
 		Hosted:           place.HostingCluster != "",
 		Image:            image,
-	}
-	if reference := configReference(addon); reference != nil && reference.DesiredConfig != nil {
-		values.ConfigHash = reference.DesiredConfig.SpecHash
+		ConfigHash:       ConfigHash(addon),
 	}
 	if config == nil {
 		return values, nil
@@ -105,12 +98,13 @@ func NewValues(
 	return values, errors.Join(values.setVariables(config)...)
 }
 
-// proxyNames are the variables of proxyEnv.
+// proxyNames are the names of the variables that proxyEnv returns.
 var proxyNames = []string{"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"}
 
-// proxyEnv is the environment that Go's HTTP clients take a proxy from. The
-// managed cluster's own API server is never reached through it; the kubelet
-// replaces the variable with the server's address.
+// proxyEnv returns the environment variables of Go's HTTP clients for the proxy. The
+// agent never reaches the managed cluster's own API server through it: the kubelet
+// replaces $(KUBERNETES_SERVICE_HOST) with the server's address.
+// https://pkg.go.dev/net/http#ProxyFromEnvironment
 func proxyEnv(proxy addonv1beta1.ProxyConfig) []corev1.EnvVar {
 	var env []corev1.EnvVar
 	add := func(name, value string) {
@@ -131,8 +125,9 @@ func proxyEnv(proxy addonv1beta1.ProxyConfig) []corev1.EnvVar {
 	return env
 }
 
-// agentResources is the last of the requirements that matches the agent's
-// container, as the API has it, or nil when none does.
+// agentResources returns the last requirement that matches the agent's container, as
+// the API documents it, or nil.
+// https://github.com/open-cluster-management-io/api/blob/v1.3.0/addon/v1beta1/types_addondeploymentconfig.go
 func agentResources(requirements []addonv1beta1.ContainerResourceRequirements) *corev1.ResourceRequirements {
 	container := []string{"deployments", manifests.AgentDeployment, manifests.AgentDeployment}
 	for _, requirement := range slices.Backward(requirements) {
@@ -146,8 +141,8 @@ func agentResources(requirements []addonv1beta1.ContainerResourceRequirements) *
 	return nil
 }
 
-// setVariables takes over the customized variables that the add-on knows and
-// returns what is wrong with them.
+// setVariables sets the values of known customized variables and returns the errors
+// about invalid ones.
 func (v *Values) setVariables(config *addonv1beta1.AddOnDeploymentConfig) []error {
 	var errs []error
 	for _, variable := range config.Spec.CustomizedVariables {
@@ -160,8 +155,8 @@ func (v *Values) setVariables(config *addonv1beta1.AddOnDeploymentConfig) []erro
 	return errs
 }
 
-// setVariable takes over one variable and returns what is wrong with its value.
-// A variable that the add-on does not know is another add-on's.
+// setVariable sets the value of one variable and returns the problems with it. It
+// ignores an unknown variable, which may be another add-on's.
 func (v *Values) setVariable(variable addonv1beta1.CustomizedVariable) []string {
 	switch variable.Name {
 	case VariablePriorityClassName:
@@ -172,7 +167,7 @@ func (v *Values) setVariable(variable addonv1beta1.CustomizedVariable) []string 
 		return validation.IsDNS1123Subdomain(variable.Value)
 	case VariableLogVerbosity:
 		level, err := strconv.Atoi(variable.Value)
-		v.LogVerbosity = strconv.Itoa(min(level, maxLogVerbosity))
+		v.LogVerbosity = strconv.Itoa(min(level, manifests.MaxLogVerbosity))
 		if err != nil || level < 0 || level > 10 {
 			return []string{"must be a number from 0 to 10"}
 		}
@@ -189,8 +184,9 @@ func (v *Values) setVariable(variable addonv1beta1.CustomizedVariable) []string 
 	return nil
 }
 
-// variableOf returns the value of a customized variable, or nothing.
-func variableOf(config *addonv1beta1.AddOnDeploymentConfig, name string) string {
+// Variable returns the value of a customized variable; empty means that the config
+// does not have it.
+func Variable(config *addonv1beta1.AddOnDeploymentConfig, name string) string {
 	if config == nil {
 		return ""
 	}

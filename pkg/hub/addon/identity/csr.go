@@ -1,4 +1,4 @@
-package addon
+package identity
 
 import (
 	"bytes"
@@ -23,24 +23,25 @@ var (
 	oidSubjectAltName = asn1.ObjectIdentifier{2, 5, 29, 17}
 )
 
-// tagDNSName is the context-specific tag of a dNSName among the general names of
-// RFC 5280, section 4.2.1.6.
+// tagDNSName is the context-specific tag of a dNSName in a GeneralName.
+// https://datatracker.ietf.org/doc/html/rfc5280#section-4.2.1.6
 const tagDNSName = 2
 
-// clientUsages are what OCM's registration agent requests, in sorted order.
+// clientUsages are the usages that OCM's registration agent requests, sorted.
+// https://github.com/open-cluster-management-io/ocm/blob/v1.2.1/pkg/registration/register/csr/certificate.go
 var clientUsages = []certificatesv1.KeyUsage{
 	certificatesv1.UsageClientAuth,
 	certificatesv1.UsageDigitalSignature,
 	certificatesv1.UsageKeyEncipherment,
 }
 
-// CheckCSR returns nil when the request is exactly the one that the add-on asks
-// a cluster's registration agent to make, and otherwise the first thing about it
-// that is not. addon is the ManagedClusterAddOn of the cluster.
+// CheckCSR returns nil when every part of the request is what the add-on asks the
+// cluster's registration agent to request, and otherwise an error about the first
+// part that differs. addon is the ManagedClusterAddOn of the cluster. The rules are
+// in docs/design.md#csr.
 //
-// The subject must be the add-on's own, not merely the one in
-// status.registrations: the managed cluster may write that status, and must not
-// choose its own identity by it.
+// The subject is computed, not read from status.registrations: the managed cluster
+// can write that status, and must not choose its own identity by it.
 func CheckCSR(
 	csr *certificatesv1.CertificateSigningRequest,
 	cluster *clusterv1.ManagedCluster,
@@ -69,23 +70,23 @@ func CheckCSR(
 	return checkRequest(csr.Spec.Request, cluster.Name)
 }
 
-// checkRequester wants a registration agent of the cluster itself. Neither name
-// of it may contain a colon: the agents of add-ons are called
-// system:open-cluster-management:cluster:<cluster>:addon:…, and would otherwise
-// all be agents of a cluster that is named "cluster".
+// checkRequester returns an error unless the user is a registration agent of the
+// cluster: system:open-cluster-management:<cluster>:<agent id>. The agent id has no
+// colon: the agents of add-ons are system:open-cluster-management:cluster:<cluster>:addon:…,
+// and would otherwise pass as registration agents of a cluster named "cluster".
 func checkRequester(username, clusterName string) error {
 	prefix := "system:open-cluster-management:" + clusterName + ":"
 	agentID, found := strings.CutPrefix(username, prefix)
 	if !found || agentID == "" || strings.Contains(agentID, ":") {
-		return fmt.Errorf("requester %q is no registration agent of the cluster (%s<agent id>)", username, prefix)
+		return fmt.Errorf("requester %q is not a registration agent of the cluster (%s<agent id>)", username, prefix)
 	}
 	return nil
 }
 
-// checkRegistrations wants status.registrations, where it is set, to name the
-// agent's user and groups, or its ServiceAccount: otherwise somebody has changed
-// it. OCM's registration agent writes the ServiceAccount there while it uses
-// tokens, and after a switch back to certificates it stays for a moment.
+// checkRegistrations returns an error when status.registrations is set and names
+// neither the agent's user and groups nor its ServiceAccount. OCM's registration
+// agent writes the ServiceAccount there while it uses tokens, and after a switch
+// back to certificates it stays for a moment.
 func checkRegistrations(addon *addonv1beta1.ManagedClusterAddOn, clusterName string) error {
 	for _, registration := range addon.Status.Registrations {
 		if registration.Type != addonv1beta1.KubeClient || registration.KubeClient == nil {
@@ -95,8 +96,8 @@ func checkRegistrations(addon *addonv1beta1.ManagedClusterAddOn, clusterName str
 		if subject.User == "" && len(subject.Groups) == 0 {
 			continue
 		}
-		certificate := subject.User == AgentUser(clusterName) && sameSet(subject.Groups, AgentGroups(clusterName))
-		token := subject.User == AgentServiceAccountUser(clusterName) && len(subject.Groups) == 0
+		certificate := subject.User == User(clusterName) && sameSet(subject.Groups, Groups(clusterName))
+		token := subject.User == ServiceAccountUser(clusterName) && len(subject.Groups) == 0
 		if !certificate && !token {
 			return fmt.Errorf("status.registrations names the user %q and the groups %q, which the add-on did not ask for",
 				subject.User, subject.Groups)
@@ -105,7 +106,7 @@ func checkRegistrations(addon *addonv1beta1.ManagedClusterAddOn, clusterName str
 	return nil
 }
 
-// checkRequest looks into the PKCS #10 request, PEM-encoded.
+// checkRequest checks the PKCS #10 request, which is PEM-encoded.
 func checkRequest(request []byte, clusterName string) error {
 	block, rest := pem.Decode(request)
 	if block == nil || block.Type != "CERTIFICATE REQUEST" || len(bytes.TrimSpace(rest)) > 0 {
@@ -124,13 +125,13 @@ func checkRequest(request []byte, clusterName string) error {
 	return checkAlternativeNames(parsed)
 }
 
-// checkSubject wants one common name, the groups as organizations, and no other
-// attribute.
+// checkSubject returns an error unless the subject has the user as its one common
+// name, the groups as organizations, and no other attribute.
 func checkSubject(request *x509.CertificateRequest, clusterName string) error {
-	if user := AgentUser(clusterName); request.Subject.CommonName != user {
+	if user := User(clusterName); request.Subject.CommonName != user {
 		return fmt.Errorf("user is %q, not %q", request.Subject.CommonName, user)
 	}
-	if groups := AgentGroups(clusterName); !sameSet(request.Subject.Organization, groups) {
+	if groups := Groups(clusterName); !sameSet(request.Subject.Organization, groups) {
 		return fmt.Errorf("groups are %q, not %q", request.Subject.Organization, groups)
 	}
 	var commonNames int
@@ -148,9 +149,9 @@ func checkSubject(request *x509.CertificateRequest, clusterName string) error {
 	return nil
 }
 
-// checkAlternativeNames wants the one DNS name and no other extension. It counts
-// the general names itself, because crypto/x509 passes over the kinds that it
-// does not know.
+// checkAlternativeNames returns an error unless the one DNS name is the only
+// alternative name, and the only extension. It counts the general names itself,
+// because crypto/x509 ignores the kinds that it does not know, for example otherName.
 func checkAlternativeNames(request *x509.CertificateRequest) error {
 	if len(request.IPAddresses) > 0 || len(request.EmailAddresses) > 0 || len(request.URIs) > 0 {
 		return errors.New("request has an IP address, an email address or a URI as alternative name")
@@ -172,7 +173,7 @@ func checkAlternativeNames(request *x509.CertificateRequest) error {
 	return nil
 }
 
-// sameSet says whether a has the elements of b, each once, in any order.
+// sameSet reports whether a has exactly the elements of b, in any order.
 func sameSet(a, b []string) bool {
 	a, b = slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b))
 	return slices.Equal(a, b)

@@ -1,4 +1,4 @@
-package rollout
+package plan
 
 import (
 	"errors"
@@ -13,12 +13,13 @@ import (
 	addonv1beta1 "open-cluster-management.io/api/addon/v1beta1"
 	workv1 "open-cluster-management.io/api/work/v1"
 
+	"open-cluster-management.io/helloworld-addon/internal/testing/hubobjects"
 	"open-cluster-management.io/helloworld-addon/manifests"
 )
 
 func TestDegraded(t *testing.T) {
 	down := func() map[string]any {
-		return with(with(rolledOut(), feedbackAvailableReplicas, nil), feedbackProgressMessage, "ReplicaSet is progressing.")
+		return hubobjects.With(hubobjects.With(hubobjects.RolledOut(), feedbackAvailableReplicas, nil), feedbackProgressMessage, "ReplicaSet is progressing.")
 	}
 	lost := func(addOn *addonv1beta1.ManagedClusterAddOn) {
 		addOn.Status.Conditions = []metav1.Condition{{Type: "Available", Status: metav1.ConditionUnknown, Reason: "ManagedClusterLeaseUpdateStopped"}}
@@ -43,27 +44,27 @@ func TestDegraded(t *testing.T) {
 		message  string
 		after    time.Duration
 	}{
-		{name: "available", feedback: rolledOut(),
+		{name: "available", feedback: hubobjects.RolledOut(),
 			want: "False/AgentAvailable", message: "Deployment default/helloworld-agent for cluster cluster1 is available"},
 		{name: "the work agent has not reported: the cluster may not be accepted",
 			want: "Unknown/NotReported", message: "kubectl get managedcluster cluster1"},
-		{name: "its pod cannot be created", feedback: with(down(), feedbackFailureMessage, "no PriorityClass with name x was found"),
+		{name: "its pod cannot be created", feedback: hubobjects.With(down(), feedbackFailureMessage, "no PriorityClass with name x was found"),
 			want: "True/AgentNotCreated", message: "cannot create its pod: no PriorityClass with name x was found"},
-		{name: "a second pod cannot be created, the first one runs", feedback: with(rolledOut(), feedbackFailureMessage, "quota"),
+		{name: "a second pod cannot be created, the first one runs", feedback: hubobjects.With(hubobjects.RolledOut(), feedbackFailureMessage, "quota"),
 			want: "False/AgentAvailable"},
 		{name: "it starts", feedback: down(), down: 10 * time.Second, after: 20 * time.Second},
 		{name: "it does not come up", feedback: down(), down: 30 * time.Second, want: "True/AgentNotAvailable",
 			message: "has no available pod (ReplicaSet is progressing.): look at it there: kubectl describe deploy,rs,pod -n default"},
-		{name: "the work agent may put its Deployment back", feedback: rolledOut(), work: missing, down: 10 * time.Second, after: 20 * time.Second},
-		{name: "its Deployment is gone: the values of before stay in the status", feedback: rolledOut(), work: missing, down: 30 * time.Second,
-			want: "True/AgentNotAvailable", message: "is not there"},
-		{name: "the cluster is lost: what it reported last is not known to be true", addOn: lost, feedback: rolledOut(), want: "Unknown/NotReported"},
-		{name: "the agent has no lease yet", addOn: starts, feedback: rolledOut(), want: "False/AgentAvailable"},
-		{name: "the managed cluster is lost, the agent runs on another one", addOn: lostHosted, feedback: rolledOut(), want: "False/AgentAvailable"},
+		{name: "the work agent may put its Deployment back", feedback: hubobjects.RolledOut(), work: missing, down: 10 * time.Second, after: 20 * time.Second},
+		{name: "its Deployment is gone: the values of before stay in the status", feedback: hubobjects.RolledOut(), work: missing, down: 30 * time.Second,
+			want: "True/AgentNotAvailable", message: "does not exist"},
+		{name: "the cluster is lost: what it reported last is not known to be true", addOn: lost, feedback: hubobjects.RolledOut(), want: "Unknown/NotReported"},
+		{name: "the agent has no lease yet", addOn: starts, feedback: hubobjects.RolledOut(), want: "False/AgentAvailable"},
+		{name: "the managed cluster is lost, the agent runs on another one", addOn: lostHosted, feedback: hubobjects.RolledOut(), want: "False/AgentAvailable"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			addOn, work := newAddOn(""), newWork("", test.feedback)
+			addOn, work := hubobjects.DesiringAddOn(""), hubobjects.AgentWork("", test.feedback)
 			if test.addOn != nil {
 				test.addOn(addOn)
 			}
@@ -97,14 +98,14 @@ func TestConfigurationValid(t *testing.T) {
 		{"no config", Inspection{}, ""},
 		{"a config", Inspection{Configured: true}, "True/AsExpected: the AddOnDeploymentConfig is used"},
 		{"with a misspelt variable", Inspection{Configured: true, Ignored: []string{"customized variable LogVerbositty"}},
-			"True/PartlyIgnored: ignored, because this add-on has no use for it: customized variable LogVerbositty"},
+			"True/PartlyIgnored: ignored, because this add-on does not use it: customized variable LogVerbositty"},
 		{"OCM's rollout has not reached the cluster", Inspection{Configured: true, Pending: "not yet"}, "Unknown/Pending: not yet"},
 		{"refused", Inspection{Configured: true, Ignored: []string{"x"}, Refused: errors.New("would\nmove")}, "False/Refused: would move"},
 		{"refused without a config: by an annotation", Inspection{Refused: errors.New("set it back")}, "False/Refused: set it back"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			addOn := newAddOn("")
+			addOn := hubobjects.DesiringAddOn("")
 			meta.SetStatusCondition(&addOn.Status.Conditions, metav1.Condition{Type: ConditionConfigurationValid, Status: "True", Reason: "Before"})
 			Conditions(addOn, test.inspection, State{}, false, 0)
 			got := ""
@@ -118,10 +119,11 @@ func TestConfigurationValid(t *testing.T) {
 	}
 }
 
-// TestAgentSilent: what a silent agent said last is no longer known to be true; an
-// agent that speaks is never contradicted.
+// TestAgentSilent: the last report of a silent agent may be stale. The report of an
+// agent that still reports stays.
 func TestAgentSilent(t *testing.T) {
 	condition := func(kind, status string, minute int) metav1.Condition {
+		noon := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 		return metav1.Condition{Type: kind, Status: metav1.ConditionStatus(status), Reason: "R", Message: "m",
 			LastTransitionTime: metav1.NewTime(noon.Add(time.Duration(minute) * time.Minute))}
 	}
@@ -144,7 +146,7 @@ func TestAgentSilent(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			addOn := newAddOn("")
+			addOn := hubobjects.DesiringAddOn("")
 			addOn.Status.Conditions = test.conditions
 			Conditions(addOn, Inspection{}, State{}, false, 0)
 			got := ""
@@ -159,7 +161,7 @@ func TestAgentSilent(t *testing.T) {
 }
 
 func TestNothingIsSaidOfAnAddOnThatGoes(t *testing.T) {
-	addOn := newAddOn("new")
+	addOn := hubobjects.DesiringAddOn("new")
 	now := metav1.Now()
 	addOn.DeletionTimestamp = &now
 	Conditions(addOn, Inspection{Refused: errors.New("x")}, State{}, true, 0)

@@ -1,4 +1,4 @@
-package addon
+package install
 
 import (
 	"fmt"
@@ -15,6 +15,7 @@ import (
 	addonv1beta1 "open-cluster-management.io/api/addon/v1beta1"
 	"sigs.k8s.io/yaml"
 
+	"open-cluster-management.io/helloworld-addon/internal/testing/hubobjects"
 	"open-cluster-management.io/helloworld-addon/manifests"
 )
 
@@ -28,27 +29,27 @@ func TestRenderGolden(t *testing.T) {
 		{
 			name:  "in default: no namespace is shipped",
 			file:  "agent-default.yaml",
-			addon: newAddon("cluster1", "default"),
+			addon: hubobjects.AddOn("cluster1", "default"),
 		},
 		{
 			name:  "in a namespace of its own: shipped, and left behind at the end",
 			file:  "agent-own-namespace.yaml",
-			addon: newAddon("cluster1", "hello"),
+			addon: hubobjects.AddOn("cluster1", "hello"),
 		},
 		{
 			name:  "hosted: the agent on the hosting cluster, the copies on the managed one",
 			file:  "agent-hosted.yaml",
-			addon: newHostedAddon("cluster2", "klusterlet-cluster2"),
+			addon: hubobjects.HostedAddOn("cluster2", "klusterlet-cluster2"),
 		},
 		{
-			name:  "with everything that a config can say",
+			name:  "with every value of a config",
 			file:  "agent-config.yaml",
-			addon: newAddon("cluster2", ""),
-			config: newConfig(func(spec *addonv1beta1.AddOnDeploymentConfigSpec) {
+			addon: hubobjects.AddOn("cluster2", ""),
+			config: hubobjects.Config(func(spec *addonv1beta1.AddOnDeploymentConfigSpec) {
 				spec.AgentInstallNamespace = "agents"
 				spec.NodePlacement = &addonv1beta1.NodePlacement{
 					NodeSelector: map[string]string{"node-role.kubernetes.io/infra": ""},
-					Tolerations:  []corev1.Toleration{infraToleration},
+					Tolerations:  []corev1.Toleration{hubobjects.InfraToleration()},
 				}
 				spec.ProxyConfig = addonv1beta1.ProxyConfig{HTTPSProxy: "http://proxy.example:3128", NoProxy: ".cluster.local"}
 				spec.ResourceRequirements = []addonv1beta1.ContainerResourceRequirements{{
@@ -59,10 +60,10 @@ func TestRenderGolden(t *testing.T) {
 					},
 				}}
 				spec.CustomizedVariables = []addonv1beta1.CustomizedVariable{
-					variable(VariableImagePullSecret, "pull"),
-					variable(VariablePriorityClassName, "system-cluster-critical"),
-					variable(VariableLogVerbosity, "4"),
-					variable(VariableDeletionHold, "30m"),
+					hubobjects.Variable(VariableImagePullSecret, "pull"),
+					hubobjects.Variable(VariablePriorityClassName, "system-cluster-critical"),
+					hubobjects.Variable(VariableLogVerbosity, "4"),
+					hubobjects.Variable(VariableDeletionHold, "30m"),
 				}
 			}),
 		},
@@ -81,13 +82,13 @@ func TestRenderGolden(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			checkGolden(t, test.file, toYAML(t, objects))
+			hubobjects.CheckGolden(t, test.file, toYAML(t, objects))
 		})
 	}
 }
 
-// TestRenderKeepsStructure shows that no value can add to a document: the same
-// objects come out whatever is in it.
+// TestRenderKeepsStructure: no value can add to a document. The objects are the same
+// with any values.
 func TestRenderKeepsStructure(t *testing.T) {
 	const hostile = "x\nkind: Secret\n---\n{{ .Values }}\"'$(VAR)"
 	objects, err := Render(Values{
@@ -143,8 +144,7 @@ func toYAML(t *testing.T, objects []runtime.Object) string {
 	return strings.Join(documents, "---\n")
 }
 
-// TestNamesAreTheContract: the documents spell out the names that others take
-// from package manifests.
+// TestNamesAreTheContract: the documents have the names in package manifests.
 func TestNamesAreTheContract(t *testing.T) {
 	objects, err := Render(Values{ClusterName: "cluster1", InstallNamespace: "default", Image: "image"})
 	if err != nil {
@@ -173,7 +173,7 @@ func TestNamesAreTheContract(t *testing.T) {
 	}
 }
 
-// named is the one name to which the role restricts the resource.
+// named returns the one name to which the role restricts the resource.
 func named(role *rbacv1.Role, resource string) string {
 	for _, rule := range role.Rules {
 		if slices.Contains(rule.Resources, resource) && len(rule.ResourceNames) == 1 {
@@ -181,4 +181,98 @@ func named(role *rbacv1.Role, resource string) string {
 		}
 	}
 	return ""
+}
+
+func TestRenderHookGolden(t *testing.T) {
+	hook, err := RenderHook(Values{ClusterName: "cluster1", InstallNamespace: "default", Image: manifests.DefaultImage,
+		AddOnUID: "uid-1", PriorityClassName: "urgent", LogVerbosity: "4", Tolerations: []corev1.Toleration{hubobjects.InfraToleration()},
+		NodeSelector: map[string]string{"infra": "yes"}, ImagePullSecret: "pull",
+		ProxyEnv: []corev1.EnvVar{{Name: "HTTPS_PROXY", Value: "http://proxy.example:3128"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hubobjects.CheckGolden(t, "hook.yaml", toYAML(t, []runtime.Object{hook}))
+}
+
+func TestHookIsOneOfItsOwn(t *testing.T) {
+	name := func(values Values) string {
+		hook, err := RenderHook(values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return hook.Name
+	}
+	values := Values{ClusterName: "cluster1", InstallNamespace: "default", Image: "image:1", AddOnUID: "1"}
+	if first, second := name(values), name(values); first != second {
+		t.Error("the name changes by itself, so that the Job is run again and again")
+	}
+	later, upgraded := values, values
+	later.AddOnUID, upgraded.Image = "2", "image:2"
+	for reason, other := range map[string]Values{
+		"an earlier add-on's completion would count":     later,
+		"Kubernetes refuses to change the pods of a Job": upgraded,
+	} {
+		if name(values) == name(other) {
+			t.Errorf("one name for two Jobs: %s", reason)
+		}
+	}
+}
+
+func TestHookNamesAreTheContract(t *testing.T) {
+	hook, err := RenderHook(Values{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := hook.Annotations[addonv1beta1.AddonPreDeleteHookAnnotationKey]; !ok {
+		t.Error("the framework takes it for no hook, and runs it while the add-on is enabled")
+	}
+	pod := hook.Spec.Template.Spec
+	got := []string{strings.TrimRight(hook.Name, "0123456789abcdef"), pod.ServiceAccountName, strings.Join(pod.Containers[0].Command, " ")}
+	want := []string{manifests.UninstallJob + "-", manifests.AgentServiceAccount, manifests.AgentCommand + " " + manifests.UninstallCommand}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("names differ (-want +got):\n%s", diff)
+	}
+}
+
+// TestHostedRightsAreSplit: nothing of the hosting cluster's is given on the
+// managed one, and no ConfigMap on the hosting one.
+func TestHostedRightsAreSplit(t *testing.T) {
+	values, err := NewValues(hubobjects.HostedAddOn("cluster2", "own"), Place{"cluster1", "own"}, nil, "image")
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects, err := Render(values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string][]string{}
+	for _, object := range objects {
+		role, ok := object.(*rbacv1.Role)
+		if !ok {
+			continue
+		}
+		place := role.Annotations[addonv1beta1.HostedManifestLocationAnnotationKey]
+		for _, rule := range role.Rules {
+			got[place] = append(got[place], rule.Resources...)
+		}
+	}
+	for _, resources := range got {
+		slices.Sort(resources)
+	}
+	want := map[string][]string{"": {"configmaps", "serviceaccounts"}, "hosting": {"events", "leases", "leases", "secrets"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestHostedHook(t *testing.T) {
+	values, err := NewValues(hubobjects.HostedAddOn("cluster2", "own"), Place{"cluster1", "own"}, nil, "image")
+	if err != nil {
+		t.Fatal(err)
+	}
+	hook, err := RenderHook(values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hubobjects.CheckGolden(t, "hook-hosted.yaml", toYAML(t, []runtime.Object{hook}))
 }

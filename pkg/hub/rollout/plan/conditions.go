@@ -1,4 +1,4 @@
-package rollout
+package plan
 
 import (
 	"fmt"
@@ -16,15 +16,15 @@ import (
 const (
 	// ReasonAgentAvailable, with status False: the agent's Deployment is available.
 	ReasonAgentAvailable = "AgentAvailable"
-	// ReasonAgentNotCreated, with status True: its pod cannot be created, for
-	// example because a PriorityClass or a quota forbids it.
+	// ReasonAgentNotCreated, with status True: its pod cannot be created, for example
+	// because of a missing PriorityClass or a full quota.
 	ReasonAgentNotCreated = "AgentNotCreated"
 	// ReasonAgentNotAvailable, with status True: its pod is not ready, for example
 	// because the image cannot be pulled.
 	ReasonAgentNotAvailable = "AgentNotAvailable"
-	// ReasonNotReported, with status Unknown: the cluster's work agent has not
-	// reported on it, for example because the cluster is not accepted by the hub, or
-	// is not available.
+	// ReasonNotReported, with status Unknown: the cluster's work agent has not reported
+	// it, for example because the hub has not accepted the cluster, or the cluster is not
+	// available.
 	ReasonNotReported = "NotReported"
 )
 
@@ -34,14 +34,14 @@ const ConditionConfigurationValid = "ConfigurationValid"
 
 // Reasons of the condition ConfigurationValid.
 const (
-	// ReasonAsExpected, with status True: everything in it is used.
+	// ReasonAsExpected, with status True: the add-on uses all of it.
 	ReasonAsExpected = "AsExpected"
-	// ReasonPartlyIgnored, with status True: something in it means nothing to this
-	// add-on, which is right where several add-ons share a config.
+	// ReasonPartlyIgnored, with status True: the add-on does not use parts of it, as is
+	// normal where several add-ons share a config.
 	ReasonPartlyIgnored = "PartlyIgnored"
 	// ReasonPending, with status Unknown: OCM's rollout has not reached the cluster.
 	ReasonPending = "Pending"
-	// ReasonRefused, with status False: it is not carried out.
+	// ReasonRefused, with status False: it is not applied.
 	ReasonRefused = "Refused"
 )
 
@@ -49,29 +49,28 @@ const (
 // Unknown, while the agent does not renew its lease.
 const ReasonAgentSilent = "AgentSilent"
 
-// startGrace is how long the hub sees an agent without an available pod before it
-// counts as degraded, by the hub's own clock. A start takes less, also where the
-// image has to be pulled, and so does an upgrade.
-const startGrace = 30 * time.Second
+// StartGrace is how long an agent may have no available pod before it is degraded, by
+// the hub's clock. A start with an image pull takes less, and so does an upgrade.
+const StartGrace = 30 * time.Second
 
 // maxMessage bounds a condition's message, in bytes.
 const maxMessage = 1024
 
-// Inspection is what has to be known of an add-on's configuration.
+// Inspection is the result of checking an add-on's configuration.
 type Inspection struct {
-	// Configured reports whether there is an AddOnDeploymentConfig.
+	// Configured reports whether the add-on has an AddOnDeploymentConfig.
 	Configured bool
-	// Ignored are the parts of it that mean nothing to this add-on.
+	// Ignored are the parts of it that this add-on does not use.
 	Ignored []string
-	// Refused is why it is not carried out, nil where it is.
+	// Refused is why it is not applied, or nil.
 	Refused error
-	// Pending is why it is not carried out yet; empty where it is.
+	// Pending is why it is not applied yet, or empty.
 	Pending string
 }
 
-// Conditions changes the add-on's conditions to what the inspection and the state
-// of the agent's Deployment ask for. down is how long the hub has seen State.Down.
-// It returns when to look again because of the time alone, or zero.
+// Conditions sets the add-on's conditions from the inspection and the state of the
+// agent's Deployment. down is how long State.Down has held. It returns the time after
+// which to call it again though nothing changed, or zero.
 func Conditions(addOn *addonv1beta1.ManagedClusterAddOn, inspection Inspection, state State, shipped bool, down time.Duration) time.Duration {
 	if addOn.DeletionTimestamp != nil {
 		return 0
@@ -98,22 +97,22 @@ func Conditions(addOn *addonv1beta1.ManagedClusterAddOn, inspection Inspection, 
 	return after
 }
 
-// leaseNotFound is the reason of Available with status Unknown by which a cluster
-// that is there says that the agent has no lease yet.
+// leaseNotFound is the reason of Available=Unknown with which a reachable cluster
+// reports that the agent has no lease yet.
 // https://github.com/open-cluster-management-io/ocm/blob/v1.2.1/pkg/registration/spoke/addon/lease_controller.go
 const leaseNotFound = "ManagedClusterAddOnLeaseNotFound"
 
-// lost reports whether OCM has lost the cluster on which the agent runs, so that
-// what the work agent reported last is not known to be true. In hosted mode OCM
-// looks at the managed cluster, and the agent runs on another one.
+// lost reports whether OCM has lost the agent's cluster, so that the work agent's last
+// report may be stale. In hosted mode Available is about the managed cluster, and the
+// agent runs on another one.
 func lost(addOn *addonv1beta1.ManagedClusterAddOn) bool {
 	available := meta.FindStatusCondition(addOn.Status.Conditions, addonv1beta1.ManagedClusterAddOnConditionAvailable)
 	return available != nil && available.Status == metav1.ConditionUnknown && available.Reason != leaseNotFound &&
 		addOn.Annotations[addonv1beta1.HostingClusterNameAnnotationKey] == ""
 }
 
-// degraded returns the condition Degraded, or nil for the one of before: an agent
-// that starts is given startGrace.
+// degraded returns the condition Degraded, or nil to keep the present one while the
+// agent has StartGrace to become available. It returns the rest of that time.
 func degraded(cluster string, state State, down time.Duration) (*metav1.Condition, time.Duration) {
 	condition := func(status metav1.ConditionStatus, reason, format string, args ...any) *metav1.Condition {
 		return &metav1.Condition{Type: addonv1beta1.ManagedClusterAddOnConditionDegraded, Status: status, Reason: reason,
@@ -123,23 +122,23 @@ func degraded(cluster string, state State, down time.Duration) (*metav1.Conditio
 	look := fmt.Sprintf("look at it there: kubectl describe deploy,rs,pod -n %s -l app.kubernetes.io/name=%s", state.Namespace, manifests.AgentDeployment)
 	switch {
 	case state.Namespace == "":
-		return condition(metav1.ConditionUnknown, ReasonNotReported, "the work agent of cluster %s does not report on the agent's Deployment: "+
+		return condition(metav1.ConditionUnknown, ReasonNotReported, "the work agent of cluster %s does not report the agent's Deployment: "+
 			"is the cluster accepted, and available (kubectl get managedcluster %s)?", cluster, cluster), 0
 	case state.FailureMessage != "" && state.Available == 0:
 		return condition(metav1.ConditionTrue, ReasonAgentNotCreated, "%s cannot create its pod: %s", where, state.FailureMessage), 0
 	case !state.Down():
 		return condition(metav1.ConditionFalse, ReasonAgentAvailable, "%s is available", where), 0
-	case down < startGrace:
-		return nil, startGrace - down
+	case down < StartGrace:
+		return nil, StartGrace - down
 	case state.Missing:
-		return condition(metav1.ConditionTrue, ReasonAgentNotAvailable, "%s is not there: OCM's work agent puts it back, or says in the ManifestWork "+
+		return condition(metav1.ConditionTrue, ReasonAgentNotAvailable, "%s does not exist: OCM's work agent creates it again, or reports in the ManifestWork "+
 			"why it cannot: kubectl describe manifestwork -n %s", where, cluster), 0
 	}
 	return condition(metav1.ConditionTrue, ReasonAgentNotAvailable, "%s has no available pod (%s): %s", where, state.ProgressMessage, look), 0
 }
 
-// configurationValid returns the condition about the configuration, or nil where
-// there is nothing to say.
+// configurationValid returns the condition about the configuration, or nil where the
+// add-on has none.
 func configurationValid(inspection Inspection) *metav1.Condition {
 	condition := &metav1.Condition{Type: ConditionConfigurationValid, Status: metav1.ConditionTrue,
 		Reason: ReasonAsExpected, Message: "the AddOnDeploymentConfig is used"}
@@ -152,16 +151,16 @@ func configurationValid(inspection Inspection) *metav1.Condition {
 		condition.Message = shorten(inspection.Pending)
 	case len(inspection.Ignored) > 0:
 		condition.Reason = ReasonPartlyIgnored
-		condition.Message = shorten("ignored, because this add-on has no use for it: " + strings.Join(inspection.Ignored, "; "))
+		condition.Message = shorten("ignored, because this add-on does not use it: " + strings.Join(inspection.Ignored, "; "))
 	case !inspection.Configured:
 		return nil
 	}
 	return condition
 }
 
-// agentSilent returns the condition ConfigMapsSynced of an agent that has said that
-// all is well and does not renew its lease any more, or nil. An agent that has
-// reported since the add-on became unavailable is not silent: what it says counts.
+// agentSilent returns the condition ConfigMapsSynced of an agent that reported Synced
+// and no longer renews its lease, or nil. An agent that has reported since the add-on
+// became unavailable is not silent, so its report stays.
 func agentSilent(conditions []metav1.Condition) *metav1.Condition {
 	synced := meta.FindStatusCondition(conditions, manifests.ConditionConfigMapsSynced)
 	available := meta.FindStatusCondition(conditions, addonv1beta1.ManagedClusterAddOnConditionAvailable)
@@ -174,7 +173,7 @@ func agentSilent(conditions []metav1.Condition) *metav1.Condition {
 			available.Status, available.Message, synced.Message))}
 }
 
-// shorten cuts a message off between two characters.
+// shorten cuts a message to maxMessage bytes, between two characters.
 func shorten(message string) string {
 	const more = " …"
 	if len(message) <= maxMessage {

@@ -1,4 +1,4 @@
-package addon
+package install
 
 import (
 	"encoding/json"
@@ -17,25 +17,25 @@ import (
 	"open-cluster-management.io/helloworld-addon/manifests"
 )
 
-// Shipped is what the ManifestWorks of an add-on install now.
+// Shipped is the agent that the add-on's ManifestWorks install now.
 //
-// A managed cluster may change the ManifestWorks in its own namespace of the hub,
-// labels included (OCM's ClusterRole of the work agent has update and patch:
-// https://github.com/open-cluster-management-io/ocm/blob/v1.2.1/pkg/registration/hub/manifests/rbac/managedcluster-work-clusterrole.yaml).
-// So what a work says reaches no cluster but the one whose namespace it is in.
+// A managed cluster can change the ManifestWorks in its own namespace of the hub,
+// labels included, because OCM's ClusterRole of the work agent has update and patch:
+// https://github.com/open-cluster-management-io/ocm/blob/v1.2.1/pkg/registration/hub/manifests/rbac/managedcluster-work-clusterrole.yaml.
+// So the content of a work never reaches another cluster than the one whose
+// namespace it is in.
 type Shipped struct {
 	Place
 	Deployment *appsv1.Deployment
-	// Objects are all objects of the works, as they are shipped: from the hosting
-	// cluster's work those for the hosting cluster, from the managed cluster's those
-	// for the managed cluster.
+	// Objects are all objects of the works as they are shipped: the hosting cluster's
+	// from the work in its namespace, the managed cluster's from the work in its own.
 	Objects []runtime.Object
 }
 
-// NewShipped returns what the works of the add-on install, or nil when none of
-// them carries an agent. Where several do, as after a change of the hosting
-// cluster with an earlier version, the one that the annotation names counts.
-// works are those that ownWorks returns.
+// NewShipped returns what the works install, or nil when none of them has an agent.
+// Where several have one, as after a change of the hosting cluster with an earlier
+// version, the hosting cluster in the annotation decides. works are the result of
+// OwnWorks.
 func NewShipped(addon *addonv1beta1.ManagedClusterAddOn, works []*workv1.ManifestWork) (*Shipped, error) {
 	var shipped *Shipped
 	decoded := map[string][]runtime.Object{} // by the work's namespace
@@ -43,7 +43,7 @@ func NewShipped(addon *addonv1beta1.ManagedClusterAddOn, works []*workv1.Manifes
 		objects, deployment, err := decodeWork(addon, work)
 		if err != nil {
 			if formerHost(addon, work) {
-				continue // it is not this add-on's cluster that could mend it
+				continue // a former hosting cluster must not block this one
 			}
 			return nil, err
 		}
@@ -68,17 +68,17 @@ func NewShipped(addon *addonv1beta1.ManagedClusterAddOn, works []*workv1.Manifes
 	return shipped, nil
 }
 
-// ownWorks returns those of the works that belong to this very ManagedClusterAddOn.
-// Works that are being deleted, and those of an earlier ManagedClusterAddOn of the
-// name, do not.
+// OwnWorks returns the works that belong to this ManagedClusterAddOn, by UID. It
+// leaves out works that are being deleted and those of an earlier
+// ManagedClusterAddOn of the same name.
 //
-// A work in another cluster's namespace has no owner, because Kubernetes allows
-// none in another namespace, and its labels prove nothing. It counts where a user
-// of the hub has named that cluster as the hosting cluster, or where the framework
-// has shipped to a hosting cluster before: a former one is then to be found, which
-// keeps the add-on as it is. The finalizer that tells it is metadata, which managed
-// clusters cannot write.
-func ownWorks(addon *addonv1beta1.ManagedClusterAddOn, works []*workv1.ManifestWork) []*workv1.ManifestWork {
+// A work in another cluster's namespace has no owner, because an owner reference
+// cannot cross namespaces, and its labels prove nothing. It counts where a user of
+// the hub named that cluster as the hosting cluster. It also counts where the
+// framework has shipped to a hosting cluster before, so that a former one is found.
+// The finalizer of hosted mode proves that: it is metadata, which managed clusters
+// cannot write.
+func OwnWorks(addon *addonv1beta1.ManagedClusterAddOn, works []*workv1.ManifestWork) []*workv1.ManifestWork {
 	var own []*workv1.ManifestWork
 	for _, work := range works {
 		if work.DeletionTimestamp != nil {
@@ -95,14 +95,14 @@ func ownWorks(addon *addonv1beta1.ManagedClusterAddOn, works []*workv1.ManifestW
 	return own
 }
 
-// formerHost reports whether the work is neither in the managed cluster's namespace
-// nor in that of the hosting cluster.
+// formerHost reports whether the work is in the namespace of neither the managed
+// cluster nor its hosting cluster.
 func formerHost(addon *addonv1beta1.ManagedClusterAddOn, work *workv1.ManifestWork) bool {
 	return work.Namespace != addon.Namespace && work.Namespace != HostingCluster(addon)
 }
 
-// decodeWork returns the objects that the work may install on the cluster whose
-// namespace it is in, and the agent's Deployment among them, or nil.
+// decodeWork returns the work's objects for the cluster in whose namespace it is,
+// and the agent's Deployment among them, or nil.
 func decodeWork(addon *addonv1beta1.ManagedClusterAddOn, work *workv1.ManifestWork) ([]runtime.Object, *appsv1.Deployment, error) {
 	objects := make([]runtime.Object, 0, len(work.Spec.Workload.Manifests))
 	var agent *appsv1.Deployment
@@ -111,7 +111,7 @@ func decodeWork(addon *addonv1beta1.ManagedClusterAddOn, work *workv1.ManifestWo
 		if err := object.UnmarshalJSON(work.Spec.Workload.Manifests[i].Raw); err != nil {
 			return nil, nil, fmt.Errorf("decode manifest %d of ManifestWork %s/%s: %w", i, work.Namespace, work.Name, err)
 		}
-		if isOnHosting(object) == (work.Namespace == addon.Namespace) {
+		if IsOnHosting(object) == (work.Namespace == addon.Namespace) {
 			continue
 		}
 		objects = append(objects, object)
@@ -138,29 +138,31 @@ func decodeAgent(object *unstructured.Unstructured) (*appsv1.Deployment, error) 
 	return deployment, nil
 }
 
-// neighboursIn returns the agents that the works in one cluster's namespace ship
-// to it.
-func neighboursIn(works []*workv1.ManifestWork) ([]neighbour, error) {
-	var neighbours []neighbour
+// NeighboursIn returns the agents that the works in one cluster's namespace ship to
+// it for other ManagedClusterAddOns than addon.
+func NeighboursIn(addon *addonv1beta1.ManagedClusterAddOn, works []*workv1.ManifestWork) ([]Neighbour, error) {
+	var neighbours []Neighbour
 	for _, work := range works {
-		namespace, err := agentNamespace(work)
-		if err != nil {
-			return nil, err
-		}
-		if work.DeletionTimestamp != nil || namespace == "" {
-			continue
-		}
 		cluster := work.Labels[addonv1beta1.AddonNamespaceLabelKey]
 		if cluster == "" {
 			cluster = work.Namespace
 		}
-		neighbours = append(neighbours, neighbour{Cluster: cluster, Namespace: namespace})
+		if work.DeletionTimestamp != nil || cluster == addon.Namespace {
+			continue
+		}
+		namespace, err := agentNamespace(work)
+		if err != nil {
+			return nil, err
+		}
+		if namespace != "" {
+			neighbours = append(neighbours, Neighbour{Cluster: cluster, Namespace: namespace})
+		}
 	}
 	return neighbours, nil
 }
 
-// agentNamespace returns the namespace of the agent that the work carries, or
-// nothing. It decodes no more than it needs: a hosting cluster has many works.
+// agentNamespace returns the namespace of the agent in the work; empty means that it
+// has none. It decodes only metadata, because a hosting cluster has many works.
 func agentNamespace(work *workv1.ManifestWork) (string, error) {
 	for i := range work.Spec.Workload.Manifests {
 		var object metav1.PartialObjectMetadata
@@ -174,18 +176,18 @@ func agentNamespace(work *workv1.ManifestWork) (string, error) {
 	return "", nil
 }
 
-// hasRun reports whether an agent has been rolled out with the config with which it
-// is shipped: OCM's add-on manager then puts its hash as lastAppliedConfig.
-func (s *Shipped) hasRun(addon *addonv1beta1.ManagedClusterAddOn) bool {
-	reference := configReference(addon)
+// HasRun reports whether the agent has been rolled out with the config with which it
+// is shipped: OCM's add-on manager then writes its hash to lastAppliedConfig.
+func (s *Shipped) HasRun(addon *addonv1beta1.ManagedClusterAddOn) bool {
+	reference := ConfigReference(addon)
 	return reference != nil && reference.LastAppliedConfig != nil &&
 		reference.LastAppliedConfig.SpecHash == s.Deployment.Annotations[manifests.ConfigHashAnnotation]
 }
 
-// values returns the values with which the shipped agent was rendered, as far as
-// the pre-delete hook depends on them. The hook of an add-on whose config has
-// gone from its status is then the same Job as before.
-func (s *Shipped) values(addon *addonv1beta1.ManagedClusterAddOn) Values {
+// Values returns the values of the shipped agent on which the pre-delete hook
+// depends. So the hook stays the same Job when OCM drops the config from the
+// add-on's status.
+func (s *Shipped) Values(addon *addonv1beta1.ManagedClusterAddOn) Values {
 	pod := s.Deployment.Spec.Template.Spec
 	container := pod.Containers[0]
 	values := Values{

@@ -1,4 +1,4 @@
-package addon
+package identity
 
 import (
 	"crypto/x509"
@@ -18,29 +18,29 @@ import (
 // that the add-on asked for.
 func FuzzCSRCheck(f *testing.F) {
 	key := newKey(f)
-	good := strings.Join(AgentGroups("cluster1"), "\n")
+	good := strings.Join(Groups("cluster1"), "\n")
 	usages := strings.Join([]string{"digital signature", "key encipherment", "client auth"}, "\n")
 	seed := func(cluster, username, user, groups, unit, dns, email, usages, signer string) {
 		f.Add(cluster, username, user, groups, unit, dns, email, usages, signer)
 	}
 	const requester, signer = "system:open-cluster-management:cluster1:a", certificatesv1.KubeAPIServerClientSignerName
-	seed("cluster1", requester, AgentUser("cluster1"), good, "", manifests.DNSName, "", usages, signer)
-	seed("cluster1", requester, AgentUser("cluster1"), good+"\nsystem:masters", "", manifests.DNSName, "", usages, signer)
-	seed("cluster", AgentUser("cluster2"), AgentUser("cluster"), strings.Join(AgentGroups("cluster"), "\n"), "", manifests.DNSName, "", usages, signer)
-	seed("cluster1", "system:open-cluster-management:cluster10:a", AgentUser("cluster1"), good, "x", "a\nb", "e@x", usages+"\nserver auth", "x/y")
+	seed("cluster1", requester, User("cluster1"), good, "", manifests.DNSName, "", usages, signer)
+	seed("cluster1", requester, User("cluster1"), good+"\nsystem:masters", "", manifests.DNSName, "", usages, signer)
+	seed("cluster", User("cluster2"), User("cluster"), strings.Join(Groups("cluster"), "\n"), "", manifests.DNSName, "", usages, signer)
+	seed("cluster1", "system:open-cluster-management:cluster10:a", User("cluster1"), good, "x", "a\nb", "e@x", usages+"\nserver auth", "x/y")
 	// Nearly right: the order and repetition of groups, an agent id with a colon,
 	// none, another cluster whose name begins alike, a second DNS name, the
 	// bootstrap's signer.
-	groups := AgentGroups("cluster1")
-	seed("cluster1", requester, AgentUser("cluster1"), groups[1]+"\n"+groups[0], "", manifests.DNSName, "", usages, signer)
-	seed("cluster1", requester, AgentUser("cluster1"), good+"\n"+groups[0], "", manifests.DNSName, "", usages, signer)
-	seed("cluster1", requester, AgentUser("cluster1"), groups[1], "", manifests.DNSName, "", usages, signer)
-	seed("cluster1", requester+":b", AgentUser("cluster1"), good, "", manifests.DNSName, "", usages, signer)
-	seed("cluster1", "system:open-cluster-management:cluster1:", AgentUser("cluster1"), good, "", manifests.DNSName, "", usages, signer)
-	seed("cluster1", requester, AgentUser("cluster10"), good, "", manifests.DNSName, "", usages, signer)
-	seed("cluster1", requester, AgentUser("cluster1"), good, "", manifests.DNSName+"\nb", "", usages, signer)
-	seed("cluster1", requester, AgentUser("cluster1"), good, "", manifests.DNSName, "", usages, certificatesv1.KubeAPIServerClientKubeletSignerName)
-	seed("", "system:open-cluster-management::a", AgentUser(""), "", "", "", "", "", "")
+	groups := Groups("cluster1")
+	seed("cluster1", requester, User("cluster1"), groups[1]+"\n"+groups[0], "", manifests.DNSName, "", usages, signer)
+	seed("cluster1", requester, User("cluster1"), good+"\n"+groups[0], "", manifests.DNSName, "", usages, signer)
+	seed("cluster1", requester, User("cluster1"), groups[1], "", manifests.DNSName, "", usages, signer)
+	seed("cluster1", requester+":b", User("cluster1"), good, "", manifests.DNSName, "", usages, signer)
+	seed("cluster1", "system:open-cluster-management:cluster1:", User("cluster1"), good, "", manifests.DNSName, "", usages, signer)
+	seed("cluster1", requester, User("cluster10"), good, "", manifests.DNSName, "", usages, signer)
+	seed("cluster1", requester, User("cluster1"), good, "", manifests.DNSName+"\nb", "", usages, signer)
+	seed("cluster1", requester, User("cluster1"), good, "", manifests.DNSName, "", usages, certificatesv1.KubeAPIServerClientKubeletSignerName)
+	seed("", "system:open-cluster-management::a", User(""), "", "", "", "", "", "")
 
 	f.Fuzz(func(t *testing.T, cluster, username, user, groups, unit, dns, email, usages, signer string) {
 		c := goodCase(cluster)
@@ -61,7 +61,7 @@ func FuzzCSRCheck(f *testing.F) {
 		approved := CheckCSR(c.csr, c.cluster, c.addon) == nil
 		agentID, ours := strings.CutPrefix(username, "system:open-cluster-management:"+cluster+":")
 		wanted := ours && agentID != "" && !strings.Contains(agentID, ":") &&
-			user == AgentUser(cluster) && asSet(lines(groups)) == asSet(AgentGroups(cluster)) &&
+			user == User(cluster) && asSet(lines(groups)) == asSet(Groups(cluster)) &&
 			unit == "" && dns == manifests.DNSName && email == "" &&
 			signer == certificatesv1.KubeAPIServerClientSignerName &&
 			asSet(lines(usages)) == asSet([]string{"digital signature", "key encipherment", "client auth"})
@@ -89,8 +89,8 @@ func FuzzCSRRequestBytes(f *testing.F) {
 		}
 		block, _ := pem.Decode(request)
 		parsed, err := x509.ParseCertificateRequest(block.Bytes)
-		if err != nil || parsed.Subject.CommonName != AgentUser("cluster1") ||
-			asSet(parsed.Subject.Organization) != asSet(AgentGroups("cluster1")) ||
+		if err != nil || parsed.Subject.CommonName != User("cluster1") ||
+			asSet(parsed.Subject.Organization) != asSet(Groups("cluster1")) ||
 			len(parsed.DNSNames) != 1 || parsed.DNSNames[0] != manifests.DNSName {
 			t.Errorf("approved %q", request)
 		}

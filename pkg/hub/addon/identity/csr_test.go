@@ -1,4 +1,4 @@
-package addon
+package identity
 
 import (
 	"crypto"
@@ -18,10 +18,11 @@ import (
 	addonv1beta1 "open-cluster-management.io/api/addon/v1beta1"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 
+	"open-cluster-management.io/helloworld-addon/internal/testing/hubobjects"
 	"open-cluster-management.io/helloworld-addon/manifests"
 )
 
-// csrCase is a request and what it is checked against, which a test changes.
+// csrCase is a request and the objects to check it against, which a test changes.
 type csrCase struct {
 	csr     *certificatesv1.CertificateSigningRequest
 	cluster *clusterv1.ManagedCluster
@@ -29,7 +30,7 @@ type csrCase struct {
 	request *x509.CertificateRequest
 }
 
-// goodCase is what OCM's registration agent asks for.
+// goodCase returns the request that OCM's registration agent makes.
 func goodCase(clusterName string) *csrCase {
 	return &csrCase{
 		csr: &certificatesv1.CertificateSigningRequest{Spec: certificatesv1.CertificateSigningRequestSpec{
@@ -38,10 +39,10 @@ func goodCase(clusterName string) *csrCase {
 			Usages: []certificatesv1.KeyUsage{
 				certificatesv1.UsageDigitalSignature, certificatesv1.UsageKeyEncipherment, certificatesv1.UsageClientAuth},
 		}},
-		cluster: newCluster(clusterName),
-		addon:   newAddon(clusterName, ""),
+		cluster: hubobjects.Cluster(clusterName),
+		addon:   hubobjects.AddOn(clusterName, ""),
 		request: &x509.CertificateRequest{
-			Subject:  pkix.Name{CommonName: AgentUser(clusterName), Organization: AgentGroups(clusterName)},
+			Subject:  pkix.Name{CommonName: User(clusterName), Organization: Groups(clusterName)},
 			DNSNames: []string{manifests.DNSName},
 		},
 	}
@@ -55,6 +56,7 @@ func registered(user string, groups ...string) addonv1beta1.RegistrationConfig {
 	}
 }
 
+// TestCheckCSR covers docs/design.md#csr.
 func TestCheckCSR(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -78,7 +80,7 @@ func TestCheckCSR(t *testing.T) {
 				registered("system:serviceaccount:cluster1:helloworld-agent", "system:masters")}
 		}, err: "status.registrations"},
 		{name: "registered", reason: "status.registrations says the same", change: func(c *csrCase) {
-			c.addon.Status.Registrations = []addonv1beta1.RegistrationConfig{registered(AgentUser("cluster1"), AgentGroups("cluster1")...)}
+			c.addon.Status.Registrations = []addonv1beta1.RegistrationConfig{registered(User("cluster1"), Groups("cluster1")...)}
 		}},
 		{name: "registered without a subject", reason: "it says nothing", change: func(c *csrCase) {
 			c.addon.Status.Registrations = []addonv1beta1.RegistrationConfig{{Type: addonv1beta1.KubeClient}}
@@ -115,7 +117,7 @@ func TestCheckCSR(t *testing.T) {
 		}, err: "usages"},
 
 		{name: "another user", reason: "the agent of another cluster",
-			change: func(c *csrCase) { c.request.Subject.CommonName = AgentUser("cluster2") }, err: "user is"},
+			change: func(c *csrCase) { c.request.Subject.CommonName = User("cluster2") }, err: "user is"},
 		{name: "no user", reason: "not asked for", change: func(c *csrCase) { c.request.Subject.CommonName = "" }, err: "user is"},
 		{name: "one group more", reason: "system:masters would be everything", change: func(c *csrCase) {
 			c.request.Subject.Organization = append(c.request.Subject.Organization, "system:masters")
@@ -129,8 +131,8 @@ func TestCheckCSR(t *testing.T) {
 			change: func(c *csrCase) { c.request.Subject.OrganizationalUnit = []string{"admins"} }, err: "attribute 2.5.4.11"},
 		{name: "two common names", reason: "readers differ on which counts", change: func(c *csrCase) {
 			c.request.Subject.ExtraNames = []pkix.AttributeTypeAndValue{
-				{Type: oidCommonName, Value: "system:admin"}, {Type: oidCommonName, Value: AgentUser("cluster1")},
-				{Type: oidOrganization, Value: AgentGroups("cluster1")[0]}, {Type: oidOrganization, Value: AgentGroups("cluster1")[1]}}
+				{Type: oidCommonName, Value: "system:admin"}, {Type: oidCommonName, Value: User("cluster1")},
+				{Type: oidOrganization, Value: Groups("cluster1")[0]}, {Type: oidOrganization, Value: Groups("cluster1")[1]}}
 		}, err: "2 common names"},
 
 		{name: "no DNS name", reason: "not asked for", change: func(c *csrCase) { c.request.DNSNames = nil }, err: "DNS names"},
@@ -154,7 +156,7 @@ func TestCheckCSR(t *testing.T) {
 		}, err: "2 extensions"},
 
 		{name: "status names another user", reason: "the managed cluster may write it", change: func(c *csrCase) {
-			c.addon.Status.Registrations = []addonv1beta1.RegistrationConfig{registered("system:admin", AgentGroups("cluster1")...)}
+			c.addon.Status.Registrations = []addonv1beta1.RegistrationConfig{registered("system:admin", Groups("cluster1")...)}
 		}, err: "status.registrations"},
 		{name: "status and request name another user", reason: "the managed cluster may not choose who it is", change: func(c *csrCase) {
 			c.addon.Status.Registrations = []addonv1beta1.RegistrationConfig{registered("system:admin", "system:masters")}
@@ -167,7 +169,7 @@ func TestCheckCSR(t *testing.T) {
 			c := goodCase("cluster1")
 			test.change(c)
 			c.csr.Spec.Request = encode(t, c.request, key)
-			checkError(t, CheckCSR(c.csr, c.cluster, c.addon), test.err)
+			hubobjects.CheckError(t, CheckCSR(c.csr, c.cluster, c.addon), test.err)
 			if t.Failed() {
 				t.Logf("reason: %s", test.reason)
 			}
@@ -180,9 +182,9 @@ func TestCheckCSR(t *testing.T) {
 func TestCheckCSRClusterNamedCluster(t *testing.T) {
 	c := goodCase("cluster")
 	c.csr.Spec.Request = encode(t, c.request, newKey(t))
-	checkError(t, CheckCSR(c.csr, c.cluster, c.addon), "")
-	c.csr.Spec.Username = AgentUser("cluster2")
-	checkError(t, CheckCSR(c.csr, c.cluster, c.addon), "requester")
+	hubobjects.CheckError(t, CheckCSR(c.csr, c.cluster, c.addon), "")
+	c.csr.Spec.Username = User("cluster2")
+	hubobjects.CheckError(t, CheckCSR(c.csr, c.cluster, c.addon), "requester")
 }
 
 func TestCheckCSRRequestBytes(t *testing.T) {
@@ -208,7 +210,7 @@ func TestCheckCSRRequestBytes(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			c := goodCase("cluster1")
 			c.csr.Spec.Request = test.request
-			checkError(t, CheckCSR(c.csr, c.cluster, c.addon), test.err)
+			hubobjects.CheckError(t, CheckCSR(c.csr, c.cluster, c.addon), test.err)
 		})
 	}
 }

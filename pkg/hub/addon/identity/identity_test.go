@@ -1,4 +1,4 @@
-package addon
+package identity
 
 import (
 	"testing"
@@ -10,21 +10,22 @@ import (
 
 	"open-cluster-management.io/addon-framework/pkg/agent"
 
+	"open-cluster-management.io/helloworld-addon/internal/testing/hubobjects"
 	"open-cluster-management.io/helloworld-addon/manifests"
 )
 
 func TestHubRBACGolden(t *testing.T) {
-	binding, err := yaml.Marshal(HubRoleBinding(newAddon("cluster1", "")))
+	binding, err := yaml.Marshal(RoleBinding(hubobjects.AddOn("cluster1", "")))
 	if err != nil {
 		t.Fatal(err)
 	}
-	checkGolden(t, "hub-rbac.yaml", string(binding))
+	hubobjects.CheckGolden(t, "hub-rbac.yaml", string(binding))
 }
 
-// TestHubRoleBindingIsPerCluster guards what the whole isolation of clusters
-// hangs on: no subject that two clusters' agents share.
+// TestHubRoleBindingIsPerCluster: the agents of two clusters share no subject, which
+// is the base of the clusters' isolation (docs/design.md#hub-rbac).
 func TestHubRoleBindingIsPerCluster(t *testing.T) {
-	one, two := HubRoleBinding(newAddon("cluster1", "")), HubRoleBinding(newAddon("cluster10", ""))
+	one, two := RoleBinding(hubobjects.AddOn("cluster1", "")), RoleBinding(hubobjects.AddOn("cluster10", ""))
 	for _, a := range one.Subjects {
 		for _, b := range two.Subjects {
 			if a == b {
@@ -42,22 +43,22 @@ func TestHubRoleBindingIsPerCluster(t *testing.T) {
 	}
 }
 
-// TestSubjectsAreNotTakenFromStatus: a managed cluster may write the subject in
+// TestSubjectsAreNotTakenFromStatus: a managed cluster can write the subject in
 // status.registrations.
 func TestSubjectsAreNotTakenFromStatus(t *testing.T) {
-	addon := newAddon("cluster1", "")
+	addon := hubobjects.AddOn("cluster1", "")
 	addon.Status.Registrations = []addonv1beta1.RegistrationConfig{registered("system:serviceaccount:cluster2:helloworld-agent")}
-	if diff := cmp.Diff(HubRoleBinding(newAddon("cluster1", "")).Subjects, HubRoleBinding(addon).Subjects); diff != "" {
+	if diff := cmp.Diff(RoleBinding(hubobjects.AddOn("cluster1", "")).Subjects, RoleBinding(addon).Subjects); diff != "" {
 		t.Errorf("subjects differ (-want +got):\n%s", diff)
 	}
 }
 
-// TestIdentityIsOCMs compares with what addon-framework, and so OCM, expects.
+// TestIdentityIsOCMs compares the identity with addon-framework's default.
 func TestIdentityIsOCMs(t *testing.T) {
-	if got, want := AgentUser("cluster1"), agent.DefaultUser("cluster1", manifests.AddonName, manifests.AgentName); got != want {
+	if got, want := User("cluster1"), agent.DefaultUser("cluster1", manifests.AddonName, manifests.AgentName); got != want {
 		t.Errorf("user is %q, want %q", got, want)
 	}
-	if diff := cmp.Diff(agent.DefaultGroups("cluster1", manifests.AddonName), AgentGroups("cluster1")); diff != "" {
+	if diff := cmp.Diff(agent.DefaultGroups("cluster1", manifests.AddonName), Groups("cluster1")); diff != "" {
 		t.Errorf("groups differ (-want +got):\n%s", diff)
 	}
 }

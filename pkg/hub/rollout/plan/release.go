@@ -1,4 +1,4 @@
-package rollout
+package plan
 
 import (
 	"encoding/json"
@@ -6,19 +6,20 @@ import (
 
 	addonv1beta1 "open-cluster-management.io/api/addon/v1beta1"
 	workv1 "open-cluster-management.io/api/work/v1"
+
+	"open-cluster-management.io/helloworld-addon/pkg/hub/addon/install"
 )
 
-// hashKey is the annotation of a ManifestWork by which OCM's add-on manager knows
-// the configs that it carries. A rollout goes on to the next clusters when it
-// matches the desired ones and the work is applied.
+// hashKey is the annotation of a ManifestWork with the hashes of its configs. OCM's
+// rollout goes on to the next clusters when they are the desired hashes and the work is
+// applied.
 // https://github.com/open-cluster-management-io/ocm/blob/v1.2.1/pkg/addon/controllers/addonprogressing/controller.go
 const hashKey = workv1.ManifestConfigSpecHashAnnotationKey
 
-// configHashes returns the value of the annotation hashKey for the add-on's
-// desired configs; empty means that it has none. ok reports whether OCM's add-on
-// manager has settled all of them.
-//
-// It is what addon-framework's ConfigsToMap returns, as JSON.
+// configHashes returns the value of the annotation hashKey for the add-on's desired
+// configs; empty means that it has none. ok reports whether OCM's add-on manager has
+// set the hashes of all of them. The value is addon-framework's ConfigsToMap as JSON:
+// https://github.com/open-cluster-management-io/addon-framework/blob/v1.3.0/pkg/addonmanager/controllers/agentdeploy/utils.go
 func configHashes(addOn *addonv1beta1.ManagedClusterAddOn) (value string, ok bool) {
 	if len(addOn.Status.ConfigReferences) == 0 {
 		return "", true
@@ -31,17 +32,17 @@ func configHashes(addOn *addonv1beta1.ManagedClusterAddOn) (value string, ok boo
 		}
 		hashes[fmt.Sprintf("%s.%s/%s/%s", reference.Resource, reference.Group, desired.Namespace, desired.Name)] = desired.SpecHash
 	}
-	// A map of strings is always encoded.
+	// Marshal never fails for a map of strings.
 	encoded, _ := json.Marshal(hashes)
 	return string(encoded), true
 }
 
-// Releases returns the works whose annotation has to be written now that the
-// agent is rolled out, and its value; empty means that it has to go. hash is that
-// of the config with which the agent is rendered.
-func Releases(addOn *addonv1beta1.ManagedClusterAddOn, works []*workv1.ManifestWork, hash string) (held []*workv1.ManifestWork, value string) {
+// Releases returns the works whose annotation hashKey must be written now, and its
+// value; an empty value removes it. There are none until the agent is rolled out with
+// the add-on's desired config.
+func Releases(addOn *addonv1beta1.ManagedClusterAddOn, works []*workv1.ManifestWork) (held []*workv1.ManifestWork, value string) {
 	value, ok := configHashes(addOn)
-	if !ok || addOn.DeletionTimestamp != nil || !StateOf(works).RolledOut(hash) {
+	if !ok || addOn.DeletionTimestamp != nil || !StateOf(works).RolledOut(install.ConfigHash(addOn)) {
 		return nil, ""
 	}
 	for _, work := range works {
@@ -52,9 +53,9 @@ func Releases(addOn *addonv1beta1.ManagedClusterAddOn, works []*workv1.ManifestW
 	return held, value
 }
 
-// releasePatch returns the merge patch that writes the annotation on the very
-// work that was looked at.
-func releasePatch(work *workv1.ManifestWork, value string) ([]byte, error) {
+// ReleasePatch returns the merge patch that writes the annotation hashKey, with the
+// work's UID and resourceVersion as preconditions.
+func ReleasePatch(work *workv1.ManifestWork, value string) ([]byte, error) {
 	annotations := map[string]any{hashKey: value}
 	if value == "" {
 		annotations[hashKey] = nil
@@ -67,9 +68,9 @@ func releasePatch(work *workv1.ManifestWork, value string) ([]byte, error) {
 	return patch, nil
 }
 
-// Hold returns the merge patch of a ManifestWork by addon-framework without the
-// annotation hashKey, which Releases writes later. changes reports whether
-// anything is left of it.
+// Hold returns addon-framework's merge patch of a ManifestWork without the annotation
+// hashKey, which is written later (Releases). changes reports whether the patch still
+// changes anything.
 func Hold(patch []byte) (held []byte, changes bool, err error) {
 	var body map[string]any
 	if err := json.Unmarshal(patch, &body); err != nil {
@@ -82,7 +83,7 @@ func Hold(patch []byte) (held []byte, changes bool, err error) {
 		delete(metadata, "annotations")
 	}
 	for key := range metadata {
-		// These two are preconditions.
+		// These two are preconditions, not changes.
 		changes = changes || key != "uid" && key != "resourceVersion"
 	}
 	for key := range body {
@@ -95,7 +96,7 @@ func Hold(patch []byte) (held []byte, changes bool, err error) {
 	return held, changes, nil
 }
 
-// HoldNew removes the annotation from a ManifestWork that is created.
+// HoldNew returns the ManifestWork to create without the annotation hashKey.
 func HoldNew(work *workv1.ManifestWork) *workv1.ManifestWork {
 	if _, ok := work.Annotations[hashKey]; !ok {
 		return work
@@ -103,15 +104,4 @@ func HoldNew(work *workv1.ManifestWork) *workv1.ManifestWork {
 	held := work.DeepCopy()
 	delete(held.Annotations, hashKey)
 	return held
-}
-
-// desiredHash returns the hash of the config with which the agent is to be
-// rendered; empty means that it has none.
-func desiredHash(addOn *addonv1beta1.ManagedClusterAddOn) string {
-	for _, reference := range addOn.Status.ConfigReferences {
-		if reference.Group == addonv1beta1.GroupName && reference.Resource == "addondeploymentconfigs" && reference.DesiredConfig != nil {
-			return reference.DesiredConfig.SpecHash
-		}
-	}
-	return ""
 }
