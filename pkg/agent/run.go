@@ -18,7 +18,7 @@ import (
 	"open-cluster-management.io/helloworld-addon/pkg/agent/kubeclient"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/lease"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/metrics"
-	"open-cluster-management.io/helloworld-addon/pkg/agent/uninstall"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/uninstall/gate"
 )
 
 // Run is the agent. It returns nil when ctx ends, and an error when it cannot
@@ -118,7 +118,7 @@ func (a *agent) hubPolicy() credentials.Policy {
 // deleted it may not, though all is well: the pre-delete hook deletes the lease.
 func (a *agent) mayRenew() error {
 	if s := a.session.Load(); s != nil {
-		if err := s.mirror.Stopped(); errors.Is(err, uninstall.ErrUninstalling) {
+		if err := s.mirror.Stopped(); errors.Is(err, gate.ErrUninstalling) {
 			return err
 		}
 	}
@@ -136,7 +136,7 @@ func (a *agent) checks() []httpserver.Check {
 				return errors.New("not started: it waits for the hub's credentials")
 			}
 			stopped := s.mirror.Stopped()
-			if errors.Is(stopped, uninstall.ErrUninstalling) {
+			if errors.Is(stopped, gate.ErrUninstalling) {
 				// It does what it has to: nothing.
 				stopped = nil
 			}

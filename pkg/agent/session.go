@@ -20,7 +20,7 @@ import (
 	"open-cluster-management.io/helloworld-addon/pkg/agent/mirror/plan"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/report"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/report/condition"
-	"open-cluster-management.io/helloworld-addon/pkg/agent/uninstall"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/uninstall/gate"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/view"
 )
 
@@ -90,7 +90,7 @@ func (s *session) addOnOnHub() *condition.AddOn {
 
 // gate says whether the mirror may write.
 func (s *session) gate(marker *plan.Copy) error {
-	known := uninstall.AddOn{Known: s.addOn.Synced()}
+	known := gate.AddOn{Known: s.addOn.Synced()}
 	if addOn := s.addOnOnHub(); addOn != nil {
 		known.UID, known.Deleting, known.Reported = addOn.UID, addOn.Deleting, addOn.Condition != nil
 	}
@@ -100,8 +100,8 @@ func (s *session) gate(marker *plan.Copy) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	err := uninstall.Gate(known, uid, s.stopped)
-	s.stopped = uninstall.StoppedFor(known, uid, s.stopped, err)
+	err := gate.Check(known, uid, s.stopped)
+	s.stopped = gate.StoppedFor(known, uid, s.stopped, err)
 	return err
 }
 
@@ -142,7 +142,7 @@ func oneLine(err error) string {
 func (s *session) state() condition.State {
 	summary := s.mirror.Summary()
 	state := condition.State{
-		Uninstalling: errors.Is(s.mirror.Stopped(), uninstall.ErrUninstalling),
+		Uninstalling: errors.Is(s.mirror.Stopped(), gate.ErrUninstalling),
 		Trouble:      s.trouble(),
 		Listed:       s.mirror.Listed(),
 		Wanted:       summary.Wanted,

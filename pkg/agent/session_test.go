@@ -93,7 +93,7 @@ func TestReports(t *testing.T) {
 	}
 }
 
-// TestWritesNothingBeforeItHasReported: see uninstall.Gate.
+// TestWritesNothingBeforeItHasReported: see gate.Check.
 func TestWritesNothingBeforeItHasReported(t *testing.T) {
 	p := newPair(t)
 	p.hub.Put("managedclusteraddons", enabled())

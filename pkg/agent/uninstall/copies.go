@@ -13,17 +13,18 @@ import (
 	"open-cluster-management.io/helloworld-addon/pkg/agent/mirror/plan"
 )
 
-// Copy is a copy that has to go.
+// Copy is a copy to delete.
 type Copy struct {
 	Name            string
 	UID             types.UID
 	ResourceVersion string
-	// Deleting says that it is being deleted already.
+	// Deleting reports whether it has a deletionTimestamp.
 	Deleting   bool
 	Finalizers []string
 }
 
-// Owned are those of the ConfigMaps that the mirror of this scope owns.
+// Owned returns the ConfigMaps that the mirror of this scope owns
+// (docs/design.md#rule-3-ownership).
 func Owned(scope plan.Scope, configMaps []corev1.ConfigMap) []Copy {
 	var copies []Copy
 	for i := range configMaps {
@@ -37,8 +38,8 @@ func Owned(scope plan.Scope, configMaps []corev1.ConfigMap) []Copy {
 	return copies
 }
 
-// Marker is the uninstall marker to write, given the present one, and what it is
-// to go with, each nil for none. It returns nil where the present one is right.
+// Marker returns the uninstall marker to write, nil if the present one is right.
+// Present and owner may be nil.
 func Marker(present *corev1.ConfigMap, config Config, owner *metav1.OwnerReference) (*corev1.ConfigMap, error) {
 	wanted := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 		Name: manifests.UninstallMarker, Namespace: config.Scope.InstallNamespace,
@@ -53,7 +54,7 @@ func Marker(present *corev1.ConfigMap, config Config, owner *metav1.OwnerReferen
 	uid, ours := present.Labels[manifests.UninstallLabel]
 	switch {
 	case !ours:
-		return nil, fmt.Errorf("ConfigMap %s is in the way, which is not the add-on's: delete it", present.Name)
+		return nil, fmt.Errorf("ConfigMap %s is in the way and was not created by the add-on: delete it", present.Name)
 	case present.DeletionTimestamp != nil:
 		return nil, fmt.Errorf("ConfigMap %s of an earlier uninstall is still being deleted", present.Name)
 	case uid == string(config.AddOn) && slices.EqualFunc(present.OwnerReferences, wanted.OwnerReferences,
@@ -64,22 +65,22 @@ func Marker(present *corev1.ConfigMap, config Config, owner *metav1.OwnerReferen
 	return wanted, nil
 }
 
-// Answered says whether an agent has answered to the marker of this add-on.
+// Answered reports whether an agent has answered on the marker of this add-on.
 func Answered(marker *corev1.ConfigMap, addOn types.UID) bool {
 	return marker.Labels[manifests.UninstallLabel] == string(addOn) &&
 		marker.Annotations[manifests.StoppedAnnotation] == string(addOn)
 }
 
-// Remaining is the error for copies that are still there.
+// Remaining is the error for copies that are left.
 type Remaining struct {
 	Copies []Copy
-	// Most is how many there were.
+	// Most is the largest number of copies that there were.
 	Most int
-	// Cause is why, nil where each delete was accepted.
+	// Cause is the reason, nil if the API server accepted each delete.
 	Cause error
 }
 
-// maxNames is how many names the error lists.
+// maxNames limits the names in the error.
 const maxNames = 10
 
 func (r *Remaining) Error() string {

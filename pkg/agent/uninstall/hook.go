@@ -1,3 +1,22 @@
+// Package uninstall removes the copies when the add-on is deleted
+// (docs/design.md#rule-6-uninstall, docs/design.md#uninstall).
+//
+// OCM runs the pre-delete hook, a Job in the install namespace, while the agent still
+// runs. The hook (Hook) creates the ConfigMap manifests.UninstallMarker, waits until
+// the agent answers on it that it has stopped, deletes the copies, and, when a fresh
+// list shows none, the agent's lease. The agent asks gate.Check before every write, and
+// does not renew its lease once it has stopped.
+//
+// The marker is a ConfigMap because the agent watches the ConfigMaps of the install
+// namespace already, and a watch delivers changes in their order. So an agent that
+// learns that a copy was deleted has seen the marker, also if it has lost the hub and
+// cannot see that the add-on is being deleted. The marker is owned by the Job, or in
+// hosted mode by the agent's ServiceAccount on the managed cluster. The garbage
+// collector deletes it with its owner, after the agent was removed.
+//
+// If no agent answers, or the API server rejects the marker, the hook continues after a
+// while, and completes when no copy comes back. It deletes only what the mirror owns
+// (docs/design.md#rule-3-ownership).
 package uninstall
 
 import (
@@ -13,27 +32,36 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"open-cluster-management.io/helloworld-addon/internal/retry"
 	"open-cluster-management.io/helloworld-addon/manifests"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/mirror/plan"
 )
 
 const (
-	// stablePeriod is how long no copy may be there where no agent answered.
+	// answerTimeout is how long the hook waits for the agent's answer on the marker.
+	// An agent that runs and can read the namespace answers within milliseconds.
+	answerTimeout = 15 * time.Second
+	// answerPeriod is the time between two checks for the answer.
+	answerPeriod = 200 * time.Millisecond
+	// maxRefusals is how often the API server may reject the marker before the hook
+	// continues without it: 15 s after the first time.
+	maxRefusals = 5
+	// stablePeriod is how long there must be no copy if no agent has answered.
 	stablePeriod = 10 * time.Second
-	// unmarkedPeriod is the same where the marker could not be written: an agent
-	// that has lost the hub then puts copies back, at most a minute apart.
+	// unmarkedPeriod is the same if the marker could not be written. An agent that
+	// has lost the hub then restores copies, at most a minute apart
+	// (docs/design.md#rule-11-contest).
 	unmarkedPeriod = 70 * time.Second
-	// A pass that leaves something is followed by the next one after
-	// retryBase, then after twice that, and so on up to retryMax, without end.
+	// retryBase and retryMax bound the back-off between two passes. It has no end.
 	retryBase = time.Second
 	retryMax  = 30 * time.Second
 	// requestTimeout bounds one request.
 	requestTimeout = 30 * time.Second
-	// removedTries is how often the hub is told that every copy is removed, and
-	// removedTimeout bounds one try. The hook ends whether the hub answers or not.
+	// removedTries and removedTimeout bound the final report to the hub. The hook
+	// completes whether the hub answers or not.
 	removedTries   = 2
 	removedTimeout = 5 * time.Second
-	// pageSize is how many ConfigMaps, of up to 1 MiB each, are in memory.
+	// pageSize limits how many ConfigMaps, of up to 1 MiB each, are in memory.
 	pageSize = 50
 )
 
@@ -51,25 +79,26 @@ type LeaseClient interface {
 	Delete(ctx context.Context, name string, options metav1.DeleteOptions) error
 }
 
-// Config is what a Hook works with.
+// Config configures a Hook.
 type Config struct {
 	Scope plan.Scope
 	// AddOn is the UID of the ManagedClusterAddOn that is being deleted.
 	AddOn types.UID
-	// Owner finds what the marker goes with, which has to be in the same namespace:
-	// the Job that runs the hook, or, where that is on a hosting cluster, something
-	// that is removed with the agent. It returns nil where it is run by hand, and
-	// the marker stays.
+	// Owner returns the owner of the marker, an object in the same namespace: the Job
+	// that runs the hook, or, if the Job is on a hosting cluster, an object that is
+	// removed with the agent. It returns nil if the hook is run by hand; the marker
+	// then stays.
 	Owner  func(ctx context.Context) (*metav1.OwnerReference, error)
 	Client Client
-	// Leases has the agent's lease, which goes last: one that stays behind would
-	// make the add-on look available when it is enabled again, before its agent
-	// runs.
+	// Leases deletes the agent's lease, last. A lease that stayed would make the
+	// add-on available when it is enabled again, before its agent runs.
 	Leases LeaseClient
-	// Report is told what is left, when it changes, and again where it failed.
+	// Report reports what is left. It is called when that changes, and again after it
+	// has failed.
 	Report func(ctx context.Context, message string) error
-	// ReportRemoved tells the hub that every copy and the lease are removed. OCM
-	// sees that the Job is complete only when its work agent looks again.
+	// ReportRemoved reports to the hub that every copy and the lease are removed. OCM
+	// learns that the Job is complete only when its work agent reads it again, which
+	// can take a minute.
 	ReportRemoved func(ctx context.Context) error
 	Clock         clock.WithTicker
 }
@@ -77,48 +106,156 @@ type Config struct {
 // Hook removes the copies.
 type Hook struct {
 	config Config
-	// marked says that the marker is there, and answered that an agent has
+	// marked reports whether the marker is written, answered whether an agent has
 	// stopped.
 	marked, answered bool
-	// most is the greatest number of copies that there were.
+	// most is the largest number of copies that a list has shown.
 	most int
-	told string
+	// reported is the last message that Report has accepted.
+	reported string
 }
 
-// New makes a Hook that does nothing until it is run.
+// New returns a Hook; Run starts it.
 func New(config Config) *Hook {
 	return &Hook{config: config}
 }
 
-// Run removes the copies, and the lease when a fresh list shows no copy. It tries
-// without end: the only error is that ctx ended before.
+// Run removes the copies, and the lease when a fresh list shows no copy. It retries
+// without end: the only error is that ctx has ended.
 func (h *Hook) Run(ctx context.Context) error {
 	logger := klog.FromContext(ctx)
 	if err := h.stopAgent(ctx); err != nil {
 		return err
 	}
-	for wait := retryBase; ; wait = min(2*wait, retryMax) {
+	for passes := 1; ; passes++ {
 		err := h.pass(ctx)
 		if err == nil {
 			err = h.finish(ctx)
 		}
 		switch {
 		case err == nil:
-			h.tellRemoved(ctx)
+			h.reportRemoved(ctx)
 			return nil
 		case ctx.Err() != nil:
 			return fmt.Errorf("remove the copies: %w", context.Cause(ctx))
 		}
-		logger.Error(err, "Not everything is removed, trying again", "wait", wait)
-		h.tell(ctx, err)
-		if err := h.sleep(ctx, wait); err != nil {
+		delay := retry.Delay(passes, retryBase, retryMax)
+		logger.Error(err, "Failed to remove all copies, retrying", "delay", delay)
+		h.report(ctx, err)
+		if err := h.sleep(ctx, delay); err != nil {
 			return err
 		}
 	}
 }
 
-// pass deletes the copies that there are. The error says what is left by a list
-// that is made afterwards, and why.
+// stopAgent writes the marker and waits for the agent's answer, at most answerTimeout.
+//
+// If the API server keeps rejecting the marker, for example because of a full quota or
+// an admission policy, the hook continues without it. An agent that sees on the hub
+// that the add-on is being deleted stops by itself. An agent that has lost the hub
+// restores copies, and the hook deletes them until no copy comes back.
+func (h *Hook) stopAgent(ctx context.Context) error {
+	logger := klog.FromContext(ctx)
+	refusals := 0
+	for failures := 1; ; failures++ {
+		err := h.mark(ctx)
+		if err == nil {
+			return h.awaitAnswer(ctx)
+		}
+		if refused(err) {
+			refusals++
+		}
+		if refusals >= maxRefusals {
+			err = fmt.Errorf("continuing without the marker that stops an agent that has lost the hub: %w", err)
+			logger.Error(err, "Failed to write the marker")
+			h.report(ctx, err)
+			return nil
+		}
+		delay := retry.Delay(failures, retryBase, retryMax)
+		logger.Error(err, "Failed to write the marker, retrying", "delay", delay)
+		h.report(ctx, err)
+		if err := h.sleep(ctx, delay); err != nil {
+			return err
+		}
+	}
+}
+
+// awaitAnswer waits for the agent's answer, at most answerTimeout.
+func (h *Hook) awaitAnswer(ctx context.Context) error {
+	logger := klog.FromContext(ctx)
+	start := h.config.Clock.Now()
+	for h.config.Clock.Since(start) < answerTimeout {
+		if h.readAnswer(ctx) {
+			logger.Info("Agent has stopped")
+			return nil
+		}
+		if err := h.sleep(ctx, answerPeriod); err != nil {
+			return err
+		}
+	}
+	logger.Info("Continuing without an answer: no agent runs, or it cannot read the namespace", "waited", answerTimeout)
+	return nil
+}
+
+// mark writes the marker and records whether it is written.
+func (h *Hook) mark(ctx context.Context) error {
+	err := h.writeMarker(ctx)
+	h.marked = err == nil
+	return err
+}
+
+// writeMarker creates or updates the marker. In a namespace that is being deleted it
+// does not exist, and no agent can create a copy there.
+func (h *Hook) writeMarker(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	present, err := h.config.Client.Get(ctx, manifests.UninstallMarker, metav1.GetOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("get ConfigMap %s: %w", manifests.UninstallMarker, err)
+	}
+	if apierrors.IsNotFound(err) {
+		present = nil
+	}
+	owner, err := h.config.Owner(ctx)
+	if err != nil {
+		return err
+	}
+	wanted, err := Marker(present, h.config, owner)
+	switch {
+	case err != nil || wanted == nil:
+		return err
+	case present == nil:
+		_, err = h.config.Client.Create(ctx, wanted, metav1.CreateOptions{FieldManager: manifests.AgentName})
+	default:
+		_, err = h.config.Client.Update(ctx, wanted, metav1.UpdateOptions{FieldManager: manifests.AgentName})
+	}
+	if err != nil && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		return fmt.Errorf("write ConfigMap %s: %w", manifests.UninstallMarker, err)
+	}
+	return nil
+}
+
+// refused reports whether the API server rejected a request for a reason that a retry
+// does not change, for example a full quota. It is false without an answer, and if the
+// API server is overloaded or cannot authenticate the client. An admission webhook
+// whose service is gone results in an internal error; an admission policy may result
+// in a conflict.
+func refused(err error) bool {
+	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) ||
+		apierrors.IsInternalError(err) || apierrors.IsConflict(err)
+}
+
+// readAnswer reports whether an agent has answered that it has stopped.
+func (h *Hook) readAnswer(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	marker, err := h.config.Client.Get(ctx, manifests.UninstallMarker, metav1.GetOptions{})
+	h.answered = err == nil && Answered(marker, h.config.AddOn)
+	return h.answered
+}
+
+// pass lists and deletes the copies. Its error is for the copies that a second list
+// still shows.
 func (h *Hook) pass(ctx context.Context) error {
 	copies, err := h.list(ctx)
 	if err != nil || len(copies) == 0 {
@@ -134,7 +271,7 @@ func (h *Hook) pass(ctx context.Context) error {
 	return h.left(ctx, errors.Join(errs...))
 }
 
-// left is the error for the copies that a list shows, nil where it shows none.
+// left returns an error for the copies that a list shows, nil if it shows none.
 func (h *Hook) left(ctx context.Context, cause error) error {
 	copies, err := h.list(ctx)
 	if err != nil || len(copies) == 0 {
@@ -144,7 +281,7 @@ func (h *Hook) left(ctx context.Context, cause error) error {
 	return &Remaining{Copies: copies, Most: h.most, Cause: cause}
 }
 
-// remove deletes the very object that was listed.
+// remove deletes a copy as it was listed: UID and resourceVersion are preconditions.
 func (h *Hook) remove(ctx context.Context, found Copy) error {
 	if found.Deleting {
 		return nil
@@ -154,19 +291,19 @@ func (h *Hook) remove(ctx context.Context, found Copy) error {
 	err := h.config.Client.Delete(ctx, found.Name, metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{UID: &found.UID, ResourceVersion: &found.ResourceVersion}})
 	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		// Gone, or changed: the next list says.
+		// Deleted or changed since: the next list shows it.
 		return nil
 	}
 	return fmt.Errorf("delete ConfigMap %s: %w", found.Name, err)
 }
 
-// finish deletes the lease when the copies stay away. An agent that has answered
-// writes no more; where none has, time has to tell.
+// finish deletes the lease if no copy comes back. An agent that has answered writes no
+// more. Without an answer the hook waits and lists again.
 func (h *Hook) finish(ctx context.Context) error {
 	if !h.marked {
-		// The copies that were deleted may have made room in a quota.
+		// The deleted copies may have made room in a quota.
 		if err := h.mark(ctx); err != nil {
-			klog.FromContext(ctx).Info("Still cannot tell the agent to stop", "reason", err.Error())
+			klog.FromContext(ctx).Info("Failed to write the marker again", "reason", err.Error())
 		}
 	}
 	if !h.answered && !h.readAnswer(ctx) {
@@ -178,15 +315,14 @@ func (h *Hook) finish(ctx context.Context) error {
 			return err
 		}
 	}
-	// What was on its way when the agent answered has arrived since.
+	// A write that was in flight when the agent answered has arrived by now.
 	if err := h.left(ctx, nil); err != nil {
 		return err
 	}
 	return h.dropLease(ctx)
 }
 
-// dropLease deletes the agent's lease. An agent that has stopped for the
-// uninstall does not renew it any more.
+// dropLease deletes the agent's lease. An agent that has stopped does not renew it.
 func (h *Hook) dropLease(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -197,7 +333,7 @@ func (h *Hook) dropLease(ctx context.Context) error {
 	return nil
 }
 
-// list reads the copies from the API server, from no cache.
+// list reads the copies from the API server, without a cache.
 func (h *Hook) list(ctx context.Context) ([]Copy, error) {
 	var copies []Copy
 	options := metav1.ListOptions{Limit: pageSize,
@@ -220,41 +356,39 @@ func (h *Hook) listPage(ctx context.Context, options metav1.ListOptions) (*corev
 	return h.config.Client.List(ctx, options)
 }
 
-// tell reports when there is something new.
-func (h *Hook) tell(ctx context.Context, err error) {
+// report reports an error if it differs from the last one that was reported.
+func (h *Hook) report(ctx context.Context, err error) {
 	message := err.Error()
-	if message == h.told {
+	if message == h.reported {
 		return
 	}
 	if err := h.config.Report(ctx, message); err != nil {
-		klog.FromContext(ctx).Info("Cannot tell the hub what is left, trying again", "reason", err.Error())
+		klog.FromContext(ctx).Info("Failed to report to the hub, retrying", "reason", err.Error())
 		return
 	}
-	h.told = message
+	h.reported = message
 }
 
-// tellRemoved tells the hub that every copy is removed, if it can.
-func (h *Hook) tellRemoved(ctx context.Context) {
+// reportRemoved reports that every copy is removed, if the hub answers.
+func (h *Hook) reportRemoved(ctx context.Context) {
 	for range removedTries {
-		err := h.reportRemoved(ctx)
+		err := h.tryReportRemoved(ctx)
 		if err == nil {
 			return
 		}
-		klog.FromContext(ctx).Info("Cannot tell the hub that every copy is removed", "reason", err.Error())
+		klog.FromContext(ctx).Info("Failed to report the end of the uninstall", "reason", err.Error())
 	}
 }
 
-func (h *Hook) reportRemoved(ctx context.Context) error {
+func (h *Hook) tryReportRemoved(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, removedTimeout)
 	defer cancel()
 	return h.config.ReportRemoved(ctx)
 }
 
-func (h *Hook) sleep(ctx context.Context, wait time.Duration) error {
-	select {
-	case <-ctx.Done():
+func (h *Hook) sleep(ctx context.Context, delay time.Duration) error {
+	if !retry.Sleep(ctx, h.config.Clock, delay) {
 		return fmt.Errorf("remove the copies: %w", context.Cause(ctx))
-	case <-h.config.Clock.After(wait):
-		return nil
 	}
+	return nil
 }

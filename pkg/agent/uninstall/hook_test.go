@@ -9,9 +9,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"open-cluster-management.io/helloworld-addon/internal/testing/fakeapi"
@@ -25,18 +27,17 @@ const (
 	marker    = "helloworld-agent-uninstall"
 )
 
-// cluster is a managed cluster on which a hook runs in fast time: whatever it
-// waits for, the clock jumps.
+// cluster is a managed cluster on which a hook runs. The fake clock jumps over every
+// wait of the hook.
 type cluster struct {
 	t     *testing.T
 	api   *fakeapi.Server
 	clock *clocktesting.FakeClock
 	said  chan string
 	ended chan error
-	// deaf says that the hub cannot be told anything, and ownerless that what the
-	// marker goes with cannot be found.
+	// deaf makes reports to the hub fail, ownerless the search for the marker's owner.
 	deaf, ownerless atomic.Bool
-	// removed counts how often the hub was told that every copy is removed.
+	// removed counts the reports that every copy is removed.
 	removed atomic.Int32
 }
 
@@ -95,7 +96,7 @@ func (c *cluster) reportRemoved(context.Context) error {
 	return nil
 }
 
-// until lets time pass until the condition holds.
+// until advances the clock until the condition holds.
 func (c *cluster) until(what string, condition func() bool) {
 	c.t.Helper()
 	deadline := time.Now().Add(20 * time.Second)
@@ -128,7 +129,7 @@ func (c *cluster) names() []string {
 	return names
 }
 
-// answer is what an agent does on the marker.
+// answer answers on the marker as an agent does.
 func (c *cluster) answer() {
 	cm := c.api.Get("configmaps", namespace, marker).(*corev1.ConfigMap)
 	cm.Annotations = map[string]string{"helloworld.open-cluster-management.io/stopped": cm.Labels["helloworld.open-cluster-management.io/uninstall"]}
@@ -166,8 +167,8 @@ func TestHookRemovesExactlyTheCopies(t *testing.T) {
 	}
 }
 
-// TestHookWaitsForTheAgent: no copy is deleted before the agent has stopped, or
-// it would fight; without an agent it takes a while, but it ends.
+// TestHookWaitsForTheAgent: no copy is deleted before the agent has stopped, because
+// the agent would restore it. Without an agent the hook completes after a while.
 func TestHookWaitsForTheAgent(t *testing.T) {
 	c := newCluster(t)
 	c.putCopy("a")
@@ -184,8 +185,8 @@ func TestHookWaitsForTheAgent(t *testing.T) {
 	}
 }
 
-// TestHookSeesACopyThatComesBack: an agent that has not answered may still
-// write; the hook does not end on the first look.
+// TestHookSeesACopyThatComesBack: an agent that has not answered may still write, so
+// one list without copies is not enough.
 func TestHookSeesACopyThatComesBack(t *testing.T) {
 	c := newCluster(t)
 	c.putCopy("a")
@@ -266,4 +267,120 @@ func TestHookFollowsAnEarlierOne(t *testing.T) {
 		t.Error("the answer to the earlier one counts for this one")
 	}
 	c.untilEnded()
+}
+
+// TestHookTellsAHubThatWasAway: a report that failed is repeated when the hub answers
+// again, though nothing has changed since.
+func TestHookTellsAHubThatWasAway(t *testing.T) {
+	c := newCluster(t)
+	c.deaf.Store(true)
+	c.putCopy("a", "example.com/hold")
+	c.start(t.Context())
+	start := c.clock.Now()
+	c.until("ten minutes later", func() bool { return c.clock.Since(start) > 10*time.Minute })
+	c.deaf.Store(false)
+	c.until("said", func() bool { return len(c.said) > 0 })
+	if diff := cmp.Diff("removing the copies: 1 of 1 left: a (held by finalizers example.com/hold)", <-c.said); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestHookSaysThatItFindsNoOwner: an error before the first step is reported, too.
+func TestHookSaysThatItFindsNoOwner(t *testing.T) {
+	c := newCluster(t)
+	c.ownerless.Store(true)
+	c.putCopy("a")
+	c.start(t.Context())
+	c.until("said", func() bool { return len(c.said) > 0 })
+	if diff := cmp.Diff("no owner to be found", <-c.said); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"a"}, c.names()); diff != "" {
+		t.Errorf("it went on (-want +got):\n%s", diff)
+	}
+	c.ownerless.Store(false)
+	c.untilEnded()
+}
+
+// TestHookIsNotHasty: if copies come back again and again, though an agent has
+// answered, the hook backs off and reports them.
+func TestHookIsNotHasty(t *testing.T) {
+	c := newCluster(t)
+	var stop atomic.Bool
+	var lists atomic.Int64
+	c.api.Before = func(r fakeapi.Request) *apierrors.StatusError {
+		if r.Verb == "list" && !stop.Load() {
+			// The first list of each pass shows no copy, the second one does.
+			if lists.Add(1)%2 == 0 {
+				c.putCopy("a")
+			} else {
+				c.api.Remove("configmaps", namespace, "a")
+			}
+		}
+		return nil
+	}
+	c.start(t.Context())
+	c.until("marked", c.marked)
+	c.answer()
+	start := c.clock.Now()
+	c.until("ten minutes later", func() bool { return c.clock.Since(start) > 10*time.Minute })
+	if requests := len(c.api.Requests()); requests > 400 {
+		t.Errorf("%d requests in 10 minutes", requests)
+	}
+	if said := <-c.said; said != "removing the copies: 1 of 1 left: a" {
+		t.Errorf("it says %q", said)
+	}
+	stop.Store(true)
+	c.untilEnded()
+}
+
+func (c *cluster) putLease(name string) {
+	c.api.Put("leases", &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace}})
+}
+
+// TestHookDropsTheLeaseLast: the lease stays while a copy is left, and the hook
+// completes only when the lease is deleted.
+func TestHookDropsTheLeaseLast(t *testing.T) {
+	c := newCluster(t)
+	c.putCopy("a", "example.com/hold")
+	c.putLease("helloworld")
+	var refuse atomic.Bool
+	refuse.Store(true)
+	c.api.Before = func(r fakeapi.Request) *apierrors.StatusError {
+		if refuse.Load() && r.Verb == "delete" && r.Resource == "leases" {
+			return apierrors.NewForbidden(schema.GroupResource{Resource: "leases"}, "helloworld", errors.New("no"))
+		}
+		return nil
+	}
+	c.start(t.Context())
+	c.until("said what holds a copy", func() bool { return len(c.said) > 0 })
+	<-c.said
+	if deletes := c.deletes("leases"); deletes > 0 {
+		t.Error("the lease was to be deleted before the last copy was gone")
+	}
+	cm := c.api.Get("configmaps", namespace, "a").(*corev1.ConfigMap)
+	cm.Finalizers = nil
+	c.api.Put("configmaps", cm)
+	c.api.Remove("configmaps", namespace, "a")
+	c.until("said what keeps the lease", func() bool { return len(c.said) > 0 })
+	if said := <-c.said; !strings.Contains(said, "delete Lease helloworld: ") {
+		t.Errorf("it says %q", said)
+	}
+	if len(c.ended) > 0 {
+		t.Fatal("it ended with the lease there")
+	}
+	refuse.Store(false)
+	c.untilEnded()
+	if c.api.Get("leases", namespace, "helloworld") != nil {
+		t.Error("the lease is left behind")
+	}
+}
+
+func (c *cluster) deletes(resource string) (n int) {
+	for _, r := range c.api.Requests() {
+		if r.Verb == "delete" && r.Resource == resource {
+			n++
+		}
+	}
+	return n
 }

@@ -63,8 +63,8 @@ func TestHookNeverGivesUp(t *testing.T) {
 	}
 }
 
-// TestHookGoesOnWithoutTheMarker: where the API server refuses it, the copies
-// are removed all the same, and the hub is told what went on.
+// TestHookGoesOnWithoutTheMarker: if the API server rejects the marker, the hook
+// removes the copies without it and reports that.
 func TestHookGoesOnWithoutTheMarker(t *testing.T) {
 	for name, refusal := range map[string]*apierrors.StatusError{
 		"a full quota": quota, "an admission policy": policy, "an admission webhook": webhook,
@@ -87,15 +87,15 @@ func TestHookGoesOnWithoutTheMarker(t *testing.T) {
 			if diff := cmp.Diff([]string(nil), c.names()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			if said := <-c.said; !strings.HasPrefix(said, "going on without the marker") || !strings.Contains(said, refusal.ErrStatus.Message) {
+			if said := <-c.said; !strings.HasPrefix(said, "continuing without the marker") || !strings.Contains(said, refusal.ErrStatus.Message) {
 				t.Errorf("it says %q", said)
 			}
 		})
 	}
 }
 
-// TestHookMarksWhenThereIsRoom: the quota has room once the copies are gone, so
-// that an agent that has lost the hub and brings them back is stopped after all.
+// TestHookMarksWhenThereIsRoom: the quota has room once the copies are deleted. The
+// marker then stops an agent that has lost the hub and restores them.
 func TestHookMarksWhenThereIsRoom(t *testing.T) {
 	c := newCluster(t)
 	c.putCopy("a")
@@ -115,7 +115,7 @@ func TestHookMarksWhenThereIsRoom(t *testing.T) {
 	}
 }
 
-// refuseCreate answers requests to create a ConfigMap.
+// refuseCreate passes the requests that create a ConfigMap to answer.
 func refuseCreate(answer func() *apierrors.StatusError) func(fakeapi.Request) *apierrors.StatusError {
 	return func(r fakeapi.Request) *apierrors.StatusError {
 		if r.Verb == "create" && r.Resource == "configmaps" {
@@ -125,8 +125,8 @@ func refuseCreate(answer func() *apierrors.StatusError) func(fakeapi.Request) *a
 	}
 }
 
-// TestHookTellsThatEveryCopyIsRemoved: once, in the end, and without being held up
-// by a hub that is away.
+// TestHookTellsThatEveryCopyIsRemoved: the end is reported once, and a hub that does
+// not answer does not block the hook.
 func TestHookTellsThatEveryCopyIsRemoved(t *testing.T) {
 	for name, away := range map[string]bool{"the hub answers": false, "the hub is away": true} {
 		t.Run(name, func(t *testing.T) {
