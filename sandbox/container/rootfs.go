@@ -3,11 +3,13 @@ package container
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	securejoin "github.com/cyphar/filepath-securejoin"
 	"golang.org/x/sys/unix"
@@ -171,6 +173,180 @@ func isDirectory(what, dir string) error {
 	}
 	if !info.IsDir() {
 		return fmt.Errorf("%s directory %s is not a directory", what, dir)
+	}
+	return nil
+}
+
+// imageTree puts an image into a root without writing to the image.
+type imageTree struct {
+	image, root string
+	// open are the directories that are made on the root's own file system.
+	open map[string]bool
+}
+
+// place puts the content of an image's directory into the same directory of the
+// root.
+func (t imageTree) place(dir string) error {
+	entries, err := os.ReadDir(filepath.Join(t.image, dir))
+	if err != nil {
+		return fmt.Errorf("list the image's directory: %w", err)
+	}
+	for _, entry := range entries {
+		at := filepath.Join(dir, entry.Name())
+		// The container's own are mounted there.
+		if at == "/proc" || at == "/dev" {
+			continue
+		}
+		if err := t.placeEntry(at, entry); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t imageTree) placeEntry(at string, entry fs.DirEntry) error {
+	source, target := filepath.Join(t.image, at), filepath.Join(t.root, at)
+	switch {
+	case entry.Type()&fs.ModeSymlink != 0:
+		link, err := os.Readlink(source)
+		if err != nil {
+			return fmt.Errorf("read the image's link: %w", err)
+		}
+		return os.Symlink(link, target)
+	case !entry.IsDir():
+		if err := createFile(target); err != nil {
+			return err
+		}
+		return bind(source, target, true)
+	}
+	empty, err := isEmpty(source)
+	if err != nil {
+		return err
+	}
+	if !empty && !t.open[at] {
+		if err := os.Mkdir(target, 0o755); err != nil {
+			return fmt.Errorf("create the mount point: %w", err)
+		}
+		return bind(source, target, true)
+	}
+	if err := copyDir(entry, target); err != nil {
+		return err
+	}
+	return t.place(at)
+}
+
+// copyDir makes a directory with the mode of another one, and with its owner
+// where the user namespace knows that.
+func copyDir(entry fs.DirEntry, target string) error {
+	info, err := entry.Info()
+	if err != nil {
+		return fmt.Errorf("look at the image's directory: %w", err)
+	}
+	if err := os.Mkdir(target, 0o755); err != nil {
+		return err
+	}
+	if owner, ok := info.Sys().(*syscall.Stat_t); ok {
+		err := os.Lchown(target, int(owner.Uid), int(owner.Gid))
+		if err != nil && !errors.Is(err, syscall.EINVAL) && !errors.Is(err, fs.ErrPermission) {
+			return err
+		}
+	}
+	return os.Chmod(target, info.Mode())
+}
+
+func isEmpty(dir string) (bool, error) {
+	file, err := os.Open(dir)
+	if err != nil {
+		return false, fmt.Errorf("open the image's directory: %w", err)
+	}
+	defer file.Close()
+	_, err = file.Readdirnames(1)
+	if errors.Is(err, io.EOF) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("list the image's directory: %w", err)
+	}
+	return false, nil
+}
+
+// noNames is the /etc/resolv.conf of a container that has none given. Without a
+// line for a server, resolvers ask 127.0.0.1, where nobody answers, and fail at
+// once.
+const noNames = "# No name server here.\n"
+
+// etcFile is a file that a container runtime writes into every container.
+type etcFile struct{ path, content string }
+
+// etcFiles are the files of /etc.
+func etcFiles(spec Spec, address string) []etcFile {
+	hostname := shortHostname(spec.Hostname)
+	resolv := spec.ResolvConf
+	if resolv == "" {
+		resolv = noNames
+	}
+	return []etcFile{
+		{"/etc/hosts", hostsFile(hostname, address, spec.Hosts)},
+		{"/etc/hostname", hostname + "\n"},
+		{"/etc/resolv.conf", resolv},
+	}
+}
+
+// writeFiles puts the files in place of the image's.
+func writeFiles(root string, files []etcFile) error {
+	for _, file := range files {
+		dir, err := securejoin.SecureJoin(root, filepath.Dir(file.path))
+		if err != nil {
+			return fmt.Errorf("find %s: %w", filepath.Dir(file.path), err)
+		}
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return fmt.Errorf("create %s: %w", filepath.Dir(file.path), err)
+		}
+		if err := replaceFile(filepath.Join(dir, filepath.Base(file.path)), file.content); err != nil {
+			return fmt.Errorf("write %s: %w", file.path, err)
+		}
+	}
+	return nil
+}
+
+// replaceFile writes a new file, also where the image's is mounted.
+func replaceFile(target, content string) error {
+	if err := unix.Unmount(target, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW); err != nil &&
+		!errors.Is(err, unix.EINVAL) && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := os.Remove(target); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return os.WriteFile(target, []byte(content), 0o644)
+}
+
+// bind makes source appear at target too, with what is mounted below it: in a
+// user namespace the kernel refuses to show a directory without the mounts that
+// cover parts of it.
+func bind(source, target string, readOnly bool) error {
+	if err := unix.Mount(source, target, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
+		return fmt.Errorf("bind %s: %w", source, err)
+	}
+	if readOnly {
+		return setReadOnly(target, unix.AT_RECURSIVE)
+	}
+	return nil
+}
+
+// setReadOnly adds the one attribute to a mount. A remount, as older kernels want
+// it, would have to repeat the attributes that a user namespace locks.
+func setReadOnly(target string, flags uint) error {
+	attr := &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
+	if err := unix.MountSetattr(unix.AT_FDCWD, target, flags, attr); err != nil {
+		return fmt.Errorf("make the mount at %s read-only (mount_setattr, Linux 5.12): %w", target, err)
+	}
+	return nil
+}
+
+func mountTmpfs(name, target string, flags uintptr, options string) error {
+	if err := unix.Mount(name, target, "tmpfs", unix.MS_NOSUID|flags, options); err != nil {
+		return fmt.Errorf("mount a tmpfs at %s: %w", target, err)
 	}
 	return nil
 }

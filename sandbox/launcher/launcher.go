@@ -9,10 +9,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"time"
 
 	"open-cluster-management.io/helloworld-addon/sandbox/build"
@@ -190,4 +193,43 @@ func ignoreDone(err error) error {
 
 func (o *Options) say(format string, args ...any) {
 	_, _ = fmt.Fprintf(o.Out, format+"\n", args...)
+}
+
+// keepLogs copies the logs of a sandbox that could not be started to a directory
+// beside it, which the next failure replaces, and returns it; empty when there
+// is nothing to keep. It is for a person to read: what cannot be copied is left
+// out.
+func keepLogs(dir string) string {
+	kept := dir + ".failed-logs"
+	if err := os.RemoveAll(kept); err != nil {
+		return ""
+	}
+	found := false
+	_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || filepath.Ext(path) != ".log" {
+			return nil
+		}
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return nil
+		}
+		target := filepath.Join(kept, strings.TrimPrefix(path, dir))
+		if os.MkdirAll(filepath.Dir(target), 0o700) == nil && os.WriteFile(target, content, 0o600) == nil {
+			found = true
+		}
+		return nil
+	})
+	if !found {
+		return ""
+	}
+	return kept
+}
+
+// isolated are the attributes of the supervisor's process: namespaces of its
+// own, and a session of its own so that a terminal's Ctrl-C does not reach it.
+func isolated() *syscall.SysProcAttr {
+	attributes := container.Isolation()
+	attributes.Setsid = true
+	attributes.Cloneflags |= syscall.CLONE_NEWIPC
+	return attributes
 }

@@ -1,20 +1,24 @@
-// Package node is a Kubernetes node that runs pods as processes of this machine.
+// Package node is a Kubernetes node whose pods run as processes of this machine.
 //
 // It registers one node through virtual-kubelet, watches the pods that are bound
-// to it, resolves what they refer to (environment, volumes, service account
-// tokens), starts their containers through a [Runtime] in a pod [Network],
+// to it, resolves the objects that they refer to (environment, volumes, service
+// account tokens), starts their containers through a [Runtime] in a pod [Network],
 // probes and restarts them, and reports their status by kubelet's rules. To the
 // cluster it is an ordinary node: a Deployment on it becomes available, a Job on
-// it completes, and kubectl logs and port-forward reach it. It needs no rights
-// but those of a node (user system:node:NAME, group system:nodes).
+// it completes, and kubectl logs and port-forward reach it. It needs only the
+// rights of a node (user system:node:NAME, group system:nodes).
 //
-// It does not pull images (a name is looked up in [Images]), route services,
-// serve DNS, limit memory or CPU, or run anything in a container that is already
-// there (exec, attach, hooks). A pod that needs what it lacks stays pending, and
-// an event and the containers' status say what is missing.
+// It does not pull images (it looks a name up in [Images]), route services,
+// serve DNS, limit memory or CPU, or run anything in a running container (exec,
+// attach, hooks). A pod that needs one of these stays pending, and an event and
+// the containers' status name it.
 //
-// The decisions are in pure files (admission, backoff, command, env, expand,
-// fields, identity, payload, plan, probe_count, references, status, tokens_plan,
-// transitions): functions from values to values. One goroutine per pod, the
-// worker, carries them out.
+// The decisions are in package plan: functions from values to values. One
+// goroutine per pod, the worker, carries them out. A pod passes these files:
+//
+//	provider.go       virtual-kubelet hands the pod to a worker
+//	worker.go         the worker's loop, its inbox, and the pod's removal
+//	sync.go           one pass: network, volumes, due starts, the end
+//	container.go      one run of a container: start, probes, exit
+//	status_writer.go  the status that results, written as a patch
 package node

@@ -7,6 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/record"
+
+	"open-cluster-management.io/helloworld-addon/sandbox/node/plan"
 )
 
 // podEvents records the events of one pod. A warning that says the same as the
@@ -53,7 +55,7 @@ func eventTarget(pod *corev1.Pod, container string) *corev1.ObjectReference {
 	}
 	if container != "" {
 		list := "containers"
-		if isInit(&pod.Spec, container) {
+		if plan.IsInit(&pod.Spec, container) {
 			list = "initContainers"
 		}
 		target.FieldPath = fmt.Sprintf("spec.%s{%s}", list, container)

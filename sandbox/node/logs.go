@@ -1,7 +1,10 @@
 package node
 
 import (
+	"bufio"
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -10,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/virtual-kubelet/virtual-kubelet/node/api"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/clock"
 )
@@ -163,4 +167,232 @@ func parseRecord(text string) (logRecord, error) {
 		return logRecord{}, fmt.Errorf("time of a log record: %w", err)
 	}
 	return logRecord{At: at, Text: parts[3], Partial: parts[2] == "P"}, nil
+}
+
+// followPeriod is how often a log that is followed is looked at.
+const followPeriod = 100 * time.Millisecond
+
+// logQuery is which part of a log is wanted, and how.
+type logQuery struct {
+	// Tail is how many lines from the end, 0 for all; Limit how many bytes, 0 for all.
+	Tail, Limit int
+	// Since leaves out older lines.
+	Since      time.Time
+	Timestamps bool
+	Follow     bool
+}
+
+func queryOf(opts api.ContainerLogOpts, now time.Time) logQuery {
+	q := logQuery{Tail: opts.Tail, Limit: opts.LimitBytes, Since: opts.SinceTime, Timestamps: opts.Timestamps, Follow: opts.Follow}
+	if opts.SinceSeconds > 0 {
+		q.Since = now.Add(-time.Duration(opts.SinceSeconds) * time.Second)
+	}
+	return q
+}
+
+// logReader reads the log of one run.
+type logReader struct {
+	query logQuery
+	clock clock.WithTicker
+	// ended says that nothing more will be written.
+	ended func() bool
+	// written counts the bytes given out.
+	written int
+	// inLine says that the last record was a part of a line.
+	inLine bool
+}
+
+// open starts to read; the reader that it returns must be closed.
+func (r *logReader) open(ctx context.Context, path string) (io.ReadCloser, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("open the log: %w", err)
+	}
+	out, in := io.Pipe()
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		defer cancel()
+		err := r.copy(ctx, f, in)
+		in.CloseWithError(errors.Join(err, f.Close()))
+	}()
+	return closeBoth{out, cancel}, nil
+}
+
+// closeBoth ends the copying goroutine when the reader is closed.
+type closeBoth struct {
+	*io.PipeReader
+	cancel context.CancelFunc
+}
+
+func (c closeBoth) Close() error {
+	c.cancel()
+	return c.PipeReader.Close()
+}
+
+// errEnough says that the limit of bytes is reached.
+var errEnough = errors.New("limit reached")
+
+func (r *logReader) copy(ctx context.Context, f *os.File, out io.Writer) error {
+	skip, err := r.skip(f)
+	if err != nil {
+		return err
+	}
+	lines := bufio.NewReader(f)
+	var pending string
+	for {
+		// asked before the file is read, so that what was written last is not missed
+		ended := !r.query.Follow || r.ended()
+		text, err := lines.ReadString('\n')
+		pending += text
+		switch {
+		case err == nil:
+			record, e := parseRecord(pending[:len(pending)-1])
+			pending = ""
+			if e == nil && skip > 0 {
+				e, skip = nil, skip-boolToInt(!record.Partial)
+			} else if e == nil {
+				e = r.write(out, record)
+			}
+			if errors.Is(e, errEnough) {
+				return nil
+			}
+			if e != nil {
+				return e
+			}
+		case !errors.Is(err, io.EOF):
+			return fmt.Errorf("read the log: %w", err)
+		case ended:
+			return nil
+		default:
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-r.clock.After(followPeriod):
+			}
+		}
+	}
+}
+
+// skip is how many lines come before the ones that are wanted.
+func (r *logReader) skip(f *os.File) (int, error) {
+	if r.query.Tail <= 0 {
+		return 0, nil
+	}
+	count := 0
+	lines := bufio.NewReader(f)
+	for {
+		text, err := lines.ReadString('\n')
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return 0, fmt.Errorf("count the log's lines: %w", err)
+		}
+		if record, e := parseRecord(text[:len(text)-1]); e == nil && !record.Partial {
+			count++
+		}
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return 0, fmt.Errorf("go back in the log: %w", err)
+	}
+	return max(count-r.query.Tail, 0), nil
+}
+
+func boolToInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// write gives out one record, as far as it is wanted.
+func (r *logReader) write(out io.Writer, record logRecord) error {
+	if record.At.Before(r.query.Since) {
+		return nil
+	}
+	text := record.Text
+	if r.query.Timestamps && !r.inLine {
+		text = record.At.Format(time.RFC3339Nano) + " " + text
+	}
+	if r.inLine = record.Partial; !record.Partial {
+		text += "\n"
+	}
+	limit := r.query.Limit
+	if limit > 0 && r.written+len(text) > limit {
+		text = text[:limit-r.written]
+	}
+	n, err := io.WriteString(out, text)
+	r.written += n
+	if err != nil {
+		return err
+	}
+	if limit > 0 && r.written >= limit {
+		return errEnough
+	}
+	return nil
+}
+
+// The bounds of a termination message, which are kubelet's: bytes of the file,
+// and lines and bytes of the log that stands in for it.
+const (
+	terminationBytes     = 4096
+	terminationLogBytes  = 2048
+	terminationLogLines  = 80
+	terminationFileMode  = 0o666
+	terminationFileInPod = "termination-log"
+)
+
+// makeTerminationFile makes the file that a container may write its last words to.
+func makeTerminationFile(dir string) (string, error) {
+	path := filepath.Join(dir, terminationFileInPod)
+	if err := os.WriteFile(path, nil, terminationFileMode); err != nil {
+		return "", fmt.Errorf("create the termination message file: %w", err)
+	}
+	if err := os.Chmod(path, terminationFileMode); err != nil {
+		return "", fmt.Errorf("open the termination message file to the pod's users: %w", err)
+	}
+	return path, nil
+}
+
+// terminationMessage is what a container left behind: its termination file, or
+// the end of its log where its policy says so and the run failed.
+func terminationMessage(c corev1.Container, file, log string, failed bool) string {
+	message := readEnd(file, terminationBytes)
+	if message != "" || !failed || c.TerminationMessagePolicy != corev1.TerminationMessageFallbackToLogsOnError {
+		return message
+	}
+	return lastLines(readEnd(log, 2*terminationLogBytes), terminationLogLines, terminationLogBytes)
+}
+
+// lastLines are the texts of the last records of a log.
+func lastLines(log string, lines, bytes int) string {
+	records := strings.Split(strings.TrimSuffix(log, "\n"), "\n")
+	var texts []string
+	size := 0
+	for i := len(records) - 1; i >= 0 && len(texts) < lines; i-- {
+		record, err := parseRecord(records[i])
+		if err != nil || size+len(record.Text)+1 > bytes {
+			break
+		}
+		size += len(record.Text) + 1
+		texts = append([]string{record.Text}, texts...)
+	}
+	return strings.Join(texts, "\n")
+}
+
+// readEnd is the end of a file, empty when there is none.
+func readEnd(path string, bytes int64) string {
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = f.Close() }()
+	if size, err := f.Seek(0, io.SeekEnd); err == nil {
+		_, _ = f.Seek(max(size-bytes, 0), io.SeekStart)
+	}
+	content, err := io.ReadAll(io.LimitReader(f, bytes))
+	if err != nil {
+		return ""
+	}
+	return string(content)
 }

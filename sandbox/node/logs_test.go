@@ -16,6 +16,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/clock"
 	testingclock "k8s.io/utils/clock/testing"
+
+	"open-cluster-management.io/helloworld-addon/sandbox/node/plan"
 )
 
 // writeLog writes a log of one run whose lines are a second apart.
@@ -127,7 +129,7 @@ func TestFollowLog(t *testing.T) {
 }
 
 func TestLogStoreKeepsTwoRuns(t *testing.T) {
-	store, pod := logStore{t.TempDir()}, testPod(corev1.RestartPolicyAlways, 0, 1)
+	store, pod := logStore{t.TempDir()}, onePod()
 	for run := range int32(4) {
 		f, err := store.create(pod, "c0", run)
 		if err != nil {
@@ -171,7 +173,7 @@ func TestTerminationMessage(t *testing.T) {
 }
 
 func TestValidateReportsEverything(t *testing.T) {
-	err := Options{Name: "Not A Name", Port: 70000, BackOff: BackOff{Initial: 2, Max: 1}}.Validate()
+	err := Options{Name: "Not A Name", Port: 70000, BackOff: plan.BackOff{Initial: 2, Max: 1}}.Validate()
 	for _, part := range []string{`"Not A Name"`, "Config", "Images", "Runtime", "Network", "Address", "70000", "API server", "state directory", "log directory", "certificate file", "key file", "client CA file", "back-off"} {
 		if err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("not told: %s", part)

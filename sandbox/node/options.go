@@ -1,16 +1,22 @@
 package node
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
+
+	"open-cluster-management.io/helloworld-addon/sandbox/node/plan"
 )
 
 // The defaults of Options. The back-off is kubelet's.
@@ -48,7 +54,7 @@ type Options struct {
 
 	// BackOff is how long a container that keeps ending waits for its next start;
 	// the zero value is kubelet's: 10 s, doubling to 5 min.
-	BackOff BackOff
+	BackOff plan.BackOff
 	// ShutdownGrace is how long processes have to end when the node stops; default 5 s.
 	ShutdownGrace time.Duration
 	// Clock is the real one by default.
@@ -86,8 +92,8 @@ func (o Options) Validate() error {
 
 // withDefaults fills what may be left out.
 func (o Options) withDefaults() Options {
-	if o.BackOff == (BackOff{}) {
-		o.BackOff = BackOff{Initial: defaultBackOffInitial, Max: defaultBackOffMax}
+	if o.BackOff == (plan.BackOff{}) {
+		o.BackOff = plan.BackOff{Initial: defaultBackOffInitial, Max: defaultBackOffMax}
 	}
 	if o.ShutdownGrace == 0 {
 		o.ShutdownGrace = defaultShutdownGrace
@@ -96,4 +102,67 @@ func (o Options) withDefaults() Options {
 		o.Clock = clock.RealClock{}
 	}
 	return o
+}
+
+// Images says what directory stands for an image.
+type Images interface {
+	// Resolve finds an image by the name that a pod gives it.
+	Resolve(name string) (plan.Image, bool)
+	// Known lists the names, sorted, for the message about one that is not there.
+	Known() []string
+}
+
+// Runtime starts containers.
+type Runtime interface {
+	// Start runs a container in the pod's network. An error says why the process
+	// is not running; the process's own end is told by [Process].
+	Start(ctx context.Context, spec Container, network PodNetwork, stdout, stderr io.Writer) (Process, error)
+}
+
+// Process is a running container.
+type Process interface {
+	Signal(signal syscall.Signal) error
+	// Wait returns when the process has ended and its output is written.
+	Wait() plan.Exit
+}
+
+// Network makes the networks of pods.
+type Network interface {
+	Attach(name string) (PodNetwork, error)
+}
+
+// PodNetwork is the network that the containers of one pod share.
+type PodNetwork interface {
+	IP() netip.Addr
+	// Dial connects to a port of the pod's own loopback interface.
+	Dial(ctx context.Context, port uint16) (net.Conn, error)
+	Close() error
+}
+
+// Container is what a Runtime has to run.
+type Container struct {
+	ID, Hostname string
+	// Image is the directory with the root file system, Root an empty one that
+	// the container's root is mounted on.
+	Image, Root  string
+	Args         []string
+	Env          []string
+	Dir          string
+	ReadOnlyRoot bool
+	UID, GID     int64
+	Groups       []int64
+	Mounts       []Mount
+	Hosts        []Host
+}
+
+// Host is a line of the container's /etc/hosts beside the usual ones.
+type Host struct {
+	IP    string
+	Names []string
+}
+
+// Mount is a file or directory that the container sees at Target.
+type Mount struct {
+	Source, Target string
+	ReadOnly       bool
 }

@@ -14,15 +14,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/clock"
-)
 
-// probeKind is what a probe decides.
-type probeKind string
-
-const (
-	startupProbe   probeKind = "Startup"
-	livenessProbe  probeKind = "Liveness"
-	readinessProbe probeKind = "Readiness"
+	"open-cluster-management.io/helloworld-addon/sandbox/node/plan"
 )
 
 // maxProbeBody is how much of an answer is read, kubelet's.
@@ -36,7 +29,7 @@ type probeTarget struct {
 
 // runProbe probes until ctx ends, and reports every result: the count, and why
 // the probe failed when it did.
-func runProbe(ctx context.Context, c clock.WithTicker, delay time.Duration, probe *corev1.Probe, target probeTarget, report func(probeCount, error)) {
+func runProbe(ctx context.Context, c clock.WithTicker, delay time.Duration, probe *corev1.Probe, target probeTarget, report func(plan.ProbeCount, error)) {
 	if delay > 0 {
 		select {
 		case <-ctx.Done():
@@ -44,15 +37,15 @@ func runProbe(ctx context.Context, c clock.WithTicker, delay time.Duration, prob
 		case <-c.After(delay):
 		}
 	}
-	ticker := c.NewTicker(probePeriod(probe))
+	ticker := c.NewTicker(plan.ProbePeriod(probe))
 	defer ticker.Stop()
-	count := probeCount{}
+	count := plan.ProbeCount{}
 	for ctx.Err() == nil {
 		err := probeOnce(ctx, probe, target)
 		if ctx.Err() != nil {
 			return
 		}
-		count = count.add(err == nil, probe)
+		count = count.Add(err == nil, probe)
 		report(count, err)
 		select {
 		case <-ctx.Done():
@@ -72,7 +65,7 @@ func probeOnce(ctx context.Context, probe *corev1.Probe, target probeTarget) err
 }
 
 func probeTCP(ctx context.Context, action *corev1.TCPSocketAction, target probeTarget) error {
-	address, err := probeAddress(action.Host, target, func() (int, error) { return probePort(target.container, action.Port) })
+	address, err := probeAddress(action.Host, target, func() (int, error) { return plan.ProbePort(target.container, action.Port) })
 	if err != nil {
 		return err
 	}
@@ -92,7 +85,7 @@ var probeTransport = &http.Transport{
 }
 
 func probeHTTP(ctx context.Context, action *corev1.HTTPGetAction, target probeTarget) error {
-	address, err := probeAddress(action.Host, target, func() (int, error) { return probePort(target.container, action.Port) })
+	address, err := probeAddress(action.Host, target, func() (int, error) { return plan.ProbePort(target.container, action.Port) })
 	if err != nil {
 		return err
 	}

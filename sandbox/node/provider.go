@@ -147,7 +147,7 @@ func (p *provider) changed(key objectKey) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, w := range p.workers {
-		if w.refs[key.reference] && w.currentPod().Namespace == key.Namespace {
+		if w.refs[key.Reference] && w.currentPod().Namespace == key.Namespace {
 			w.nudge()
 		}
 	}

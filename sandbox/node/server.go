@@ -5,16 +5,22 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"os"
 	"strconv"
+	"sync"
 	"time"
 
+	dto "github.com/prometheus/client_model/go"
+	"github.com/virtual-kubelet/virtual-kubelet/errdefs"
 	"github.com/virtual-kubelet/virtual-kubelet/node/api"
 	"github.com/virtual-kubelet/virtual-kubelet/node/nodeutil"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+	statsv1alpha1 "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 )
 
 const (
@@ -105,4 +111,114 @@ func (s *server) serve(ctx context.Context) error {
 		return fmt.Errorf("serve logs: %w", err)
 	}
 	return nil
+}
+
+// errNoExec is the answer to kubectl exec and attach.
+var errNoExec = errors.New("exec and attach are not supported by a sandbox node: a container has no programs but its image's; use kubectl logs and port-forward")
+
+// GetContainerLogs opens the log of a container's current run, or of the one
+// before it. A log that is followed ends with the run.
+func (p *provider) GetContainerLogs(ctx context.Context, namespace, podName, name string, opts api.ContainerLogOpts) (io.ReadCloser, error) {
+	pod, err := p.podOf(namespace, podName)
+	if err != nil {
+		return nil, err
+	}
+	status, err := p.containerStatus(pod, name)
+	if err != nil {
+		return nil, err
+	}
+	run := status.RestartCount
+	if opts.Previous {
+		if run--; run < 0 {
+			return nil, errdefs.InvalidInputf("previous terminated container %q in pod %q not found", name, podName)
+		}
+	}
+	reader := logReader{query: queryOf(opts, p.Clock.Now()), clock: p.Clock, ended: func() bool {
+		now, err := p.containerStatus(pod, name)
+		return err != nil || now.State.Running == nil || now.RestartCount != run
+	}}
+	out, err := reader.open(ctx, p.logs.file(pod, name, run))
+	switch {
+	case err == nil:
+		return out, nil
+	case errors.Is(err, os.ErrNotExist) && status.State.Waiting != nil:
+		return nil, errdefs.InvalidInputf("container %q in pod %q is waiting to start: %s", name, podName, status.State.Waiting.Reason)
+	case errors.Is(err, os.ErrNotExist):
+		return nil, errdefs.NotFoundf("the log of run %d of container %q in pod %q is not there any more", run, name, podName)
+	}
+	return nil, err
+}
+
+// containerStatus is of the worker's where there is one: the API server's may be
+// a moment older.
+func (p *provider) containerStatus(pod *corev1.Pod, name string) (corev1.ContainerStatus, error) {
+	status := pod.Status
+	if w := p.byUID(pod.UID); w != nil {
+		status = w.writer.status()
+	}
+	for _, c := range append(append([]corev1.ContainerStatus{}, status.InitContainerStatuses...), status.ContainerStatuses...) {
+		if c.Name == name {
+			return c, nil
+		}
+	}
+	return corev1.ContainerStatus{}, errdefs.NotFoundf("pod %s/%s has no container %q", pod.Namespace, pod.Name, name)
+}
+
+// RunInContainer refuses kubectl exec.
+func (p *provider) RunInContainer(context.Context, string, string, string, []string, api.AttachIO) error {
+	return errNoExec
+}
+
+// AttachToContainer refuses kubectl attach.
+func (p *provider) AttachToContainer(context.Context, string, string, string, api.AttachIO) error {
+	return errNoExec
+}
+
+// GetStatsSummary names the node; nothing is measured.
+func (p *provider) GetStatsSummary(context.Context) (*statsv1alpha1.Summary, error) {
+	return &statsv1alpha1.Summary{Node: statsv1alpha1.NodeStats{NodeName: p.Name}}, nil
+}
+
+// GetMetricsResource is empty: nothing is measured.
+func (p *provider) GetMetricsResource(context.Context) ([]*dto.MetricFamily, error) { return nil, nil }
+
+// PortForward connects the stream to a port of the pod's own loopback interface,
+// until one side is done.
+func (p *provider) PortForward(ctx context.Context, namespace, name string, port int32, stream io.ReadWriteCloser) error {
+	w := p.byName(namespace, name)
+	if w == nil {
+		return errdefs.NotFoundf("pod %s/%s does not run on this node", namespace, name)
+	}
+	network, err := w.podNetwork(ctx)
+	if err != nil {
+		return err
+	}
+	conn, err := network.Dial(ctx, uint16(port)) // the API server has checked that it is a port
+	if err != nil {
+		return fmt.Errorf("connect to port %d of pod %s/%s: %w", port, namespace, name, err)
+	}
+	ctx, done := context.WithCancel(ctx)
+	defer done()
+	defer context.AfterFunc(ctx, func() {
+		_ = conn.Close()
+		_ = stream.Close()
+	})()
+	var both sync.WaitGroup
+	both.Go(func() {
+		_, _ = io.Copy(conn, stream)
+		closeWrite(conn)
+	})
+	both.Go(func() {
+		_, _ = io.Copy(stream, conn)
+		done()
+	})
+	both.Wait()
+	return nil
+}
+
+// closeWrite passes the end of a stream on, where the connection can.
+func closeWrite(conn io.Closer) {
+	if half, ok := conn.(interface{ CloseWrite() error }); ok {
+		_ = half.CloseWrite()
+	}
 }

@@ -17,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
+
+	"open-cluster-management.io/helloworld-addon/sandbox/node/plan"
 )
 
 // How long a failed write of a status waits before it is tried again.
@@ -40,7 +42,7 @@ type statusWriter struct {
 	base    corev1.PodStatus
 	version string
 	// view is what the status is made from.
-	view view
+	view plan.View
 	// useless is a patch that changed nothing: a field that this API server does
 	// not keep must not be written again and again.
 	useless []byte
@@ -49,7 +51,7 @@ type statusWriter struct {
 	wake chan struct{}
 }
 
-func newStatusWriter(client kubernetes.Interface, c clock.WithTicker, pod *corev1.Pod, v view) *statusWriter {
+func newStatusWriter(client kubernetes.Interface, c clock.WithTicker, pod *corev1.Pod, v plan.View) *statusWriter {
 	return &statusWriter{
 		client: client, clock: c, uid: pod.UID,
 		pod:  types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name},
@@ -59,7 +61,7 @@ func newStatusWriter(client kubernetes.Interface, c clock.WithTicker, pod *corev
 }
 
 // set says what the status is made from now. It does not wait.
-func (w *statusWriter) set(v view) {
+func (w *statusWriter) set(v plan.View) {
 	w.mu.Lock()
 	w.view = v
 	w.mu.Unlock()
@@ -92,7 +94,7 @@ func (w *statusWriter) nudge() {
 func (w *statusWriter) status() corev1.PodStatus {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return podStatus(w.base, w.view)
+	return plan.Status(w.base, w.view)
 }
 
 // run writes until ctx ends.
@@ -125,7 +127,7 @@ func (w *statusWriter) flush(ctx context.Context) {
 // write makes one attempt; nothing to write is a success.
 func (w *statusWriter) write(ctx context.Context) error {
 	w.mu.Lock()
-	base, version, wanted, gone, useless := w.base, w.version, podStatus(w.base, w.view), w.gone, w.useless
+	base, version, wanted, gone, useless := w.base, w.version, plan.Status(w.base, w.view), w.gone, w.useless
 	w.mu.Unlock()
 	if gone || apiequality.Semantic.DeepEqual(base, wanted) {
 		return nil

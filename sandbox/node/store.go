@@ -16,11 +16,13 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
+
+	"open-cluster-management.io/helloworld-addon/sandbox/node/plan"
 )
 
 // objectKey is a Secret or ConfigMap of the cluster.
 type objectKey struct {
-	reference
+	plan.Reference
 	Namespace string
 }
 
@@ -56,7 +58,7 @@ func newStore(client kubernetes.Interface, c clock.WithTicker, onChange func(obj
 }
 
 // acquire begins to watch what a pod refers to; release ends it.
-func (s *store) acquire(ctx context.Context, namespace string, refs map[reference]bool) {
+func (s *store) acquire(ctx context.Context, namespace string, refs map[plan.Reference]bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for ref := range refs {
@@ -72,7 +74,7 @@ func (s *store) acquire(ctx context.Context, namespace string, refs map[referenc
 	}
 }
 
-func (s *store) release(namespace string, refs map[reference]bool) {
+func (s *store) release(namespace string, refs map[plan.Reference]bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for ref := range refs {
@@ -90,8 +92,8 @@ func (s *store) wait() { s.running.Wait() }
 
 // get is what exists of the references. It is not complete until all of them
 // have been read, and err says why one has not.
-func (s *store) get(namespace string, refs map[reference]bool) (found objects, complete bool, err error) {
-	found = objects{Secrets: map[string]*corev1.Secret{}, ConfigMaps: map[string]*corev1.ConfigMap{}}
+func (s *store) get(namespace string, refs map[plan.Reference]bool) (found plan.Objects, complete bool, err error) {
+	found = plan.Objects{Secrets: map[string]*corev1.Secret{}, ConfigMaps: map[string]*corev1.ConfigMap{}}
 	complete = true
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -185,7 +187,7 @@ func (s *store) read(ctx context.Context, key objectKey) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	var err error
-	if key.Kind == secretKind {
+	if key.Kind == plan.SecretKind {
 		_, err = s.client.CoreV1().Secrets(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
 	} else {
 		_, err = s.client.CoreV1().ConfigMaps(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
@@ -194,7 +196,7 @@ func (s *store) read(ctx context.Context, key objectKey) error {
 }
 
 func (k objectKey) object() runtime.Object {
-	if k.Kind == secretKind {
+	if k.Kind == plan.SecretKind {
 		return &corev1.Secret{}
 	}
 	return &corev1.ConfigMap{}
@@ -207,14 +209,14 @@ func (s *store) listWatch(key objectKey) cache.ListerWatcher {
 	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			o.FieldSelector = only
-			if key.Kind == secretKind {
+			if key.Kind == plan.SecretKind {
 				return core.Secrets(key.Namespace).List(ctx, o)
 			}
 			return core.ConfigMaps(key.Namespace).List(ctx, o)
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 			o.FieldSelector = only
-			if key.Kind == secretKind {
+			if key.Kind == plan.SecretKind {
 				return core.Secrets(key.Namespace).Watch(ctx, o)
 			}
 			return core.ConfigMaps(key.Namespace).Watch(ctx, o)

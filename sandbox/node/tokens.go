@@ -9,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+
+	"open-cluster-management.io/helloworld-addon/sandbox/node/plan"
 )
 
 // requestTimeout bounds every single request to the API server.
@@ -17,16 +19,16 @@ const requestTimeout = 10 * time.Second
 // tokens are the service account tokens of one pod.
 type tokens struct {
 	client kubernetes.Interface
-	have   map[tokenRequest]token
+	have   map[plan.TokenRequest]plan.Token
 }
 
 // sync asks for every token that the pod needs and that is missing or due, and
 // returns when the next one is due, zero when none is. A token that cannot be
 // renewed stays in use.
 func (t *tokens) sync(ctx context.Context, pod *corev1.Pod, now time.Time) (next time.Time, err error) {
-	for _, request := range tokenRequests(&pod.Spec) {
+	for _, request := range plan.TokenRequests(&pod.Spec) {
 		known, ok := t.have[request]
-		if !ok || !now.Before(known.refreshAt()) {
+		if !ok || !now.Before(known.RefreshAt()) {
 			fresh, e := t.request(ctx, pod, request, now)
 			if e != nil {
 				err = e
@@ -35,14 +37,14 @@ func (t *tokens) sync(ctx context.Context, pod *corev1.Pod, now time.Time) (next
 			known = fresh
 			t.have[request] = fresh
 		}
-		if due := known.refreshAt(); next.IsZero() || due.Before(next) {
+		if due := known.RefreshAt(); next.IsZero() || due.Before(next) {
 			next = due
 		}
 	}
 	return next, err
 }
 
-func (t *tokens) request(ctx context.Context, pod *corev1.Pod, r tokenRequest, now time.Time) (token, error) {
+func (t *tokens) request(ctx context.Context, pod *corev1.Pod, r plan.TokenRequest, now time.Time) (plan.Token, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
@@ -57,7 +59,7 @@ func (t *tokens) request(ctx context.Context, pod *corev1.Pod, r tokenRequest, n
 	account := pod.Spec.ServiceAccountName
 	got, err := t.client.CoreV1().ServiceAccounts(pod.Namespace).CreateToken(ctx, account, request, metav1.CreateOptions{})
 	if err != nil {
-		return token{}, fmt.Errorf("request a token of service account %s/%s: %w", pod.Namespace, account, err)
+		return plan.Token{}, fmt.Errorf("request a token of service account %s/%s: %w", pod.Namespace, account, err)
 	}
-	return token{Value: got.Status.Token, Issued: now, Expires: got.Status.ExpirationTimestamp.Time}, nil
+	return plan.Token{Value: got.Status.Token, Issued: now, Expires: got.Status.ExpirationTimestamp.Time}, nil
 }

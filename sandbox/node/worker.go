@@ -3,15 +3,22 @@ package node
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/record"
+	"k8s.io/klog/v2"
+
+	"open-cluster-management.io/helloworld-addon/sandbox/node/plan"
 )
 
 // shared is what the workers of a node have in common.
@@ -40,9 +47,9 @@ type worker struct {
 	leaving bool
 
 	// The rest is the goroutine's own.
-	refs    map[reference]bool
+	refs    map[plan.Reference]bool
 	refused []string
-	states  map[string]containerState
+	states  map[string]plan.ContainerState
 	runs    map[string]*containerRun
 	network PodNetwork
 	volumes *volumes
@@ -72,11 +79,11 @@ func newWorker(s *shared, pod *corev1.Pod) *worker {
 		shared: s, pod: pod,
 		inbox: make(chan func(), inboxSize), wake: make(chan struct{}, 1), done: make(chan struct{}),
 		events:  newPodEvents(s.recorder),
-		refs:    references(&pod.Spec),
-		refused: unsupported(pod),
-		states:  initialStates(pod, now),
+		refs:    plan.References(&pod.Spec),
+		refused: plan.Unsupported(pod),
+		states:  plan.InitialStates(pod, now),
 		runs:    map[string]*containerRun{},
-		tokens:  &tokens{client: s.client, have: map[tokenRequest]token{}},
+		tokens:  &tokens{client: s.client, have: map[plan.TokenRequest]plan.Token{}},
 		stale:   true, started: now,
 	}
 	if pod.Status.StartTime != nil {
@@ -175,12 +182,12 @@ func (w *worker) update(pod *corev1.Pod) {
 	w.mu.Unlock()
 	w.do(func() {
 		w.stale = true
-		if refused := unsupported(pod); !w.prepared {
+		if refused := plan.Unsupported(pod); !w.prepared {
 			w.refused = refused
 		} else if len(refused) > 0 { // such as an ephemeral container
-			w.events.warn(pod, "", reasonUnsupported, "A change of the pod is ignored: this node does not support "+strings.Join(refused, "; "))
+			w.events.warn(pod, "", plan.ReasonUnsupported, "A change of the pod is ignored: this node does not support "+strings.Join(refused, "; "))
 		}
-		for _, c := range allContainers(&pod.Spec) {
+		for _, c := range plan.Containers(&pod.Spec) {
 			if r := w.runs[c.Name]; r != nil && r.spec.Image != c.Image {
 				w.events.normal(pod, c.Name, "Killing", "Container %s definition changed, will be restarted", c.Name)
 				w.stopRun(r, grace(pod))
@@ -236,8 +243,8 @@ func (w *worker) podNetwork(ctx context.Context) (PodNetwork, error) {
 var errNoNetwork = errors.New("the pod is not running: it has no network")
 
 // view is what the pod's status is made from.
-func (w *worker) view() view {
-	v := view{
+func (w *worker) view() plan.View {
+	v := plan.View{
 		Pod: w.currentPod(), States: maps.Clone(w.states), At: w.at(),
 		Finished: w.finished, StartTime: w.started, Now: w.Clock.Now(),
 	}
@@ -247,10 +254,34 @@ func (w *worker) view() view {
 	return v
 }
 
-func (w *worker) at() addresses {
-	at := addresses{Host: w.Address.String()}
+func (w *worker) at() plan.Addresses {
+	at := plan.Addresses{Host: w.Address.String()}
 	if w.network != nil {
 		at.Pod = w.network.IP().String()
 	}
 	return at
+}
+
+// remove takes the pod away, from the API server and from disk.
+func (w *worker) remove(ctx context.Context) {
+	logger, pod := klog.FromContext(ctx), w.currentPod()
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	if err := deletePod(ctx, w.client, pod); err != nil && !errors.Is(err, context.Canceled) {
+		logger.Error(err, "A pod that has ended was not removed") // virtual-kubelet does it after the grace period
+	}
+	if err := errors.Join(os.RemoveAll(w.dir()), os.RemoveAll(w.logs.of(pod))); err != nil {
+		logger.Error(err, "Files of a removed pod are left", "pod", klog.KObj(pod))
+	}
+}
+
+// deletePod removes the pod object at once, if it is still the same pod.
+func deletePod(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod) error {
+	options := metav1.NewDeleteOptions(0)
+	options.Preconditions = metav1.NewUIDPreconditions(string(pod.UID))
+	err := client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, *options)
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return fmt.Errorf("remove pod %s/%s: %w", pod.Namespace, pod.Name, err)
+	}
+	return nil
 }

@@ -18,17 +18,19 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
+
+	"open-cluster-management.io/helloworld-addon/sandbox/node/plan"
 )
 
 func TestWorkerCrashLoop(t *testing.T) {
 	b := newBench(t, appPod())
 	b.run()
 	b.until("first start", b.isRunning())
-	b.runtime.last().exit <- Exit{Code: 1}
+	b.runtime.last().exit <- plan.Exit{Code: 1}
 	b.until("restarted at once", b.starts(2))
-	b.runtime.last().exit <- Exit{Code: 2}
+	b.runtime.last().exit <- plan.Exit{Code: 2}
 	b.until("waits", b.container("in back-off", func(s corev1.ContainerStatus) bool {
-		return s.State.Waiting != nil && s.State.Waiting.Reason == reasonCrashLoopBackOff &&
+		return s.State.Waiting != nil && s.State.Waiting.Reason == plan.ReasonCrashLoopBackOff &&
 			s.RestartCount == 1 && s.LastTerminationState.Terminated.ExitCode == 2
 	}))
 	if !b.told("BackOff Back-off restarting failed container c0") {
@@ -75,7 +77,7 @@ func TestWorkerKillsAfterGrace(t *testing.T) {
 
 func TestWorkerWaitsForSecret(t *testing.T) {
 	pod := appPod()
-	pod.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: secretVolume("late", false)}}
+	pod.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: secretVolume("late")}}
 	b := newBench(t, pod)
 	b.run()
 	b.until("says what is missing", b.container("waiting", func(s corev1.ContainerStatus) bool {
@@ -120,13 +122,13 @@ func TestWorkerHealsWhenImageIsAdded(t *testing.T) {
 	images := b.worker.Images.(fakeImages)
 	b.run()
 	b.until("unknown", b.container("waiting", func(s corev1.ContainerStatus) bool {
-		return s.State.Waiting != nil && s.State.Waiting.Reason == reasonErrImagePull && strings.Contains(s.State.Waiting.Message, `image "other" is not known to the sandbox; known: app`)
+		return s.State.Waiting != nil && s.State.Waiting.Reason == plan.ReasonErrImagePull && strings.Contains(s.State.Waiting.Message, `image "other" is not known to the sandbox; known: app`)
 	}))
 	if !b.told(`Failed Failed to pull image "other": image "other" is not known`) {
 		t.Error("no event of the pull")
 	}
 	b.stepUntil("backs off", b.container("waiting", func(s corev1.ContainerStatus) bool {
-		return s.State.Waiting != nil && s.State.Waiting.Reason == reasonImagePullBackOff &&
+		return s.State.Waiting != nil && s.State.Waiting.Reason == plan.ReasonImagePullBackOff &&
 			strings.HasPrefix(s.State.Waiting.Message, `Back-off pulling image "other": ErrImagePull: image "other" is not known`)
 	}))
 	if !b.told(`BackOff Back-off pulling image "other"`) {
@@ -142,7 +144,7 @@ func TestWorkerReportsFailedStart(t *testing.T) {
 	b.run()
 	b.stepUntil("told", b.container("backing off", func(s corev1.ContainerStatus) bool {
 		last := s.LastTerminationState.Terminated
-		return last != nil && last.Reason == reasonStartError && strings.Contains(last.Message, "no such program")
+		return last != nil && last.Reason == plan.ReasonStartError && strings.Contains(last.Message, "no such program")
 	}))
 	if !b.told("Failed Error: no such program") {
 		t.Error("no event")
@@ -213,7 +215,7 @@ func TestWorkerRefuses(t *testing.T) {
 	b := newBench(t, pod)
 	b.run()
 	b.until("told", b.container("refused", func(s corev1.ContainerStatus) bool {
-		return s.State.Waiting != nil && s.State.Waiting.Reason == reasonUnsupported && strings.Contains(s.State.Waiting.Message, "hostNetwork")
+		return s.State.Waiting != nil && s.State.Waiting.Reason == plan.ReasonUnsupported && strings.Contains(s.State.Waiting.Message, "hostNetwork")
 	}))
 	if !b.told("Unsupported The pod is not started: this node does not support hostNetwork") || b.runtime.count() != 0 {
 		t.Error("no event, or it was started")

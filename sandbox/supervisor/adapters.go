@@ -12,6 +12,7 @@ import (
 	"open-cluster-management.io/helloworld-addon/sandbox/images"
 	"open-cluster-management.io/helloworld-addon/sandbox/network"
 	"open-cluster-management.io/helloworld-addon/sandbox/node"
+	"open-cluster-management.io/helloworld-addon/sandbox/node/plan"
 )
 
 // imageUser is whom an image's programs run as when the pod does not say: the
@@ -21,12 +22,12 @@ const imageUser = 65532
 // registry is the sandbox's images as a node asks for them.
 type registry struct{ store images.Store }
 
-func (r registry) Resolve(name string) (node.Image, bool) {
+func (r registry) Resolve(name string) (plan.Image, bool) {
 	dir, _, err := r.store.Resolve(name)
 	if err != nil {
 		klog.ErrorS(err, "Cannot look up an image", "image", name)
 	}
-	return node.Image{Dir: dir, UID: imageUser, GID: imageUser}, dir != ""
+	return plan.Image{Dir: dir, UID: imageUser, GID: imageUser}, dir != ""
 }
 
 func (r registry) Known() []string {
@@ -75,10 +76,10 @@ type containerProcess struct{ *container.Process }
 
 func (p containerProcess) Signal(signal syscall.Signal) error { return p.Process.Signal(signal) }
 
-func (p containerProcess) Wait() node.Exit {
+func (p containerProcess) Wait() plan.Exit {
 	exit, err := p.Process.Wait()
 	if err != nil {
 		klog.ErrorS(err, "A container's output was not written to its log whole")
 	}
-	return node.Exit{Code: exit.Code, Signal: exit.Signal}
+	return plan.Exit{Code: exit.Code, Signal: exit.Signal}
 }

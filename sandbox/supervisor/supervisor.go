@@ -17,12 +17,15 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/klog/v2"
 
 	"open-cluster-management.io/helloworld-addon/sandbox/build"
 	"open-cluster-management.io/helloworld-addon/sandbox/controlplane"
 	"open-cluster-management.io/helloworld-addon/sandbox/network"
 	"open-cluster-management.io/helloworld-addon/sandbox/ocm"
+	"open-cluster-management.io/helloworld-addon/sandbox/pki"
 	"open-cluster-management.io/helloworld-addon/sandbox/process"
 	"open-cluster-management.io/helloworld-addon/sandbox/relay"
 )
@@ -211,4 +214,36 @@ func (s *supervisor) onLoop(err *process.LoopError) {
 		return
 	}
 	klog.ErrorS(err.Cause, "A program keeps dying", "program", err.Name, "log", err.Log, "tail", err.Tail)
+}
+
+// Isolate finishes what the clone flags began: mounts made from here on are
+// seen by nobody outside, and /proc shows the sandbox's own processes.
+func Isolate() error {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("make the sandbox's mounts private: %w", err)
+	}
+	if err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
+		// Inside a container the kernel may refuse this to a user namespace. The
+		// outer /proc does as well: nothing here looks processes up by number.
+		klog.InfoS("Keeping the outer /proc", "reason", err.Error())
+	}
+	return nil
+}
+
+// writeKubeconfigs writes the administrators' kubeconfigs for people and tests:
+// one for each cluster, one for each as the programs of pods reach it, and one
+// with all as contexts.
+func (s *supervisor) writeKubeconfigs() error {
+	var all []*clientcmdapi.Config
+	for _, c := range s.clusters {
+		config := c.OutsideKubeconfig()
+		if err := pki.WriteKubeconfig(filepath.Join(s.Dir, c.Name+".kubeconfig"), config); err != nil {
+			return err
+		}
+		if err := pki.WriteKubeconfig(filepath.Join(s.Dir, c.Name+".inside.kubeconfig"), c.InsideKubeconfig()); err != nil {
+			return err
+		}
+		all = append(all, config)
+	}
+	return pki.WriteKubeconfig(filepath.Join(s.Dir, "kubeconfig"), pki.Merge(all...))
 }

@@ -1,0 +1,388 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
+
+	"open-cluster-management.io/helloworld-addon/sandbox/node/plan"
+)
+
+// startTimeout bounds the set-up of a container's root and namespaces.
+const startTimeout = 30 * time.Second
+
+// waitError is why a container cannot be started for now: a reason for its
+// status, and the error.
+type waitError struct {
+	Reason string
+	Err    error
+}
+
+func (e *waitError) Error() string { return e.Err.Error() }
+func (e *waitError) Unwrap() error { return e.Err }
+
+// start starts a container, or notes in its state why it cannot.
+func (w *worker) start(ctx context.Context, pod *corev1.Pod, name string) {
+	now, state := w.Clock.Now(), w.states[name]
+	c, err := plan.ContainerNamed(pod, name, corev1.Container{})
+	if err != nil {
+		return // the pod was changed meanwhile; its containers' names cannot be
+	}
+	r, err := w.launch(ctx, pod, c, state)
+	var wait *waitError
+	switch {
+	case errors.Is(err, errNotRead):
+		w.states[name] = state.Waiting(stillReason(state), "", now.Add(configRetry))
+		return
+	case errors.As(err, &wait) && wait.Reason == plan.ReasonErrImagePull:
+		w.states[name] = state.PullFailed(c.Image, err, now.Add(configRetry))
+		w.tellPull(pod, name, c.Image, err)
+		return
+	case errors.As(err, &wait):
+		w.events.warn(pod, name, "Failed", "Error: "+err.Error())
+		w.states[name] = state.Waiting(wait.Reason, err.Error(), now.Add(configRetry))
+		return
+	case err != nil:
+		w.events.warn(pod, name, "Failed", "Error: "+err.Error())
+		restarts := plan.RestartsAfter(&pod.Spec, name, plan.ExitStartError)
+		w.states[name] = state.NotStarted(w.runID(pod, name, nextRun(state)), c.Image, err.Error(), now, restarts, w.BackOff, name)
+		w.tellBackOff(pod, name)
+		return
+	}
+	w.events.settled(name, "Failed")
+	w.events.normal(pod, name, "Started", "Started container %s", name)
+	w.runs[name] = r
+	state = state.Running(r.id, c.Image, r.imageID, now)
+	state.Started = c.StartupProbe == nil
+	state.Ready = state.Started && c.ReadinessProbe == nil
+	w.states[name] = state
+	w.watch(ctx, r)
+}
+
+// tellPull records that an image is not there, and that the node backs off.
+func (w *worker) tellPull(pod *corev1.Pod, name, image string, err error) {
+	w.events.warn(pod, name, "Failed", fmt.Sprintf("Failed to pull image %q: %v", image, err))
+	if w.states[name].State.Waiting.Reason == plan.ReasonImagePullBackOff {
+		w.events.warn(pod, name, "BackOff", fmt.Sprintf("Back-off pulling image %q", image))
+	}
+}
+
+// stillReason keeps the reason of a container that waits.
+func stillReason(s plan.ContainerState) string {
+	if s.State.Waiting != nil {
+		return s.State.Waiting.Reason
+	}
+	return plan.ReasonContainerCreating
+}
+
+// nextRun numbers a container's runs by its restarts.
+func nextRun(s plan.ContainerState) int32 {
+	if s.ID == "" {
+		return 0
+	}
+	return s.Restarts + 1
+}
+
+func (w *worker) runID(pod *corev1.Pod, name string, run int32) string {
+	return fmt.Sprintf("sandbox://%s-%s-%d", pod.UID, name, run)
+}
+
+// launch makes a container's configuration from the pod and starts it.
+func (w *worker) launch(ctx context.Context, pod *corev1.Pod, c corev1.Container, state plan.ContainerState) (*containerRun, error) {
+	image, ok := w.Images.Resolve(c.Image)
+	if !ok {
+		return nil, &waitError{plan.ReasonErrImagePull, unknownImage(c.Image, w.Images.Known())}
+	}
+	in, err := w.surroundings()
+	if err != nil {
+		return nil, err
+	}
+	spec, err := w.containerSpec(pod, c, image, in)
+	if err != nil {
+		return nil, err
+	}
+	run := nextRun(state)
+	r := &containerRun{
+		name: c.Name, id: w.runID(pod, c.Name, run), imageID: "sandbox://" + image.Dir, spec: c,
+		dir:     filepath.Join(w.dir(), "containers", c.Name, fmt.Sprint(run)),
+		logPath: w.logs.file(pod, c.Name, run),
+	}
+	spec.ID, spec.Root = r.id, filepath.Join(r.dir, "root")
+	if err := os.MkdirAll(spec.Root, 0o755); err != nil {
+		return nil, &waitError{"CreateContainerError", fmt.Errorf("create the container's directory: %w", err)}
+	}
+	if r.terminationFile, err = makeTerminationFile(r.dir); err != nil {
+		return nil, &waitError{"CreateContainerError", err}
+	}
+	if c.TerminationMessagePath != "" {
+		spec.Mounts = append(spec.Mounts, Mount{Source: r.terminationFile, Target: c.TerminationMessagePath})
+	}
+	out, err := w.logs.create(pod, c.Name, run)
+	if err != nil {
+		return nil, &waitError{"CreateContainerError", err}
+	}
+	log := &logFile{clock: w.Clock, out: out}
+	r.log, r.stdout, r.stderr = log, log.stream("stdout"), log.stream("stderr")
+	startCtx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	r.started = w.Clock.Now()
+	if r.process, err = w.Runtime.Start(startCtx, spec, w.network, r.stdout, r.stderr); err != nil {
+		return nil, errors.Join(err, r.close(), os.RemoveAll(r.dir))
+	}
+	return r, nil
+}
+
+func unknownImage(name string, known []string) error {
+	list := strings.Join(known, ", ")
+	if list == "" {
+		list = "none"
+	}
+	return fmt.Errorf("image %q is not known to the sandbox; known: %s; the container starts as soon as it is added", name, list)
+}
+
+// containerSpec is what the runtime is given, without the parts that belong to
+// one run.
+func (w *worker) containerSpec(pod *corev1.Pod, c corev1.Container, image plan.Image, in plan.Inputs) (Container, error) {
+	id, err := plan.IdentityOf(&pod.Spec, c, image)
+	if err != nil {
+		return Container{}, &waitError{plan.ReasonConfigError, err}
+	}
+	env, err := plan.ResolveEnv(c, in, w.serviceEnv())
+	if err != nil {
+		return Container{}, &waitError{plan.ReasonConfigError, err}
+	}
+	argv, err := plan.CommandLine(c, image, env.Vars)
+	if err != nil {
+		return Container{}, &waitError{"CreateContainerError", err}
+	}
+	mounts, err := w.volumes.mounts(&pod.Spec, c, env.Vars)
+	if err != nil {
+		return Container{}, &waitError{plan.ReasonConfigError, err}
+	}
+	spec := Container{
+		Hostname: hostname(pod), Image: image.Dir, Args: argv, Env: env.List(), Dir: c.WorkingDir,
+		ReadOnlyRoot: plan.ReadOnlyRoot(c), UID: id.UID, GID: id.GID, Groups: id.Groups, Mounts: mounts,
+	}
+	for _, alias := range pod.Spec.HostAliases {
+		spec.Hosts = append(spec.Hosts, Host{IP: alias.IP, Names: alias.Hostnames})
+	}
+	return spec, nil
+}
+
+// hostname is the pod's own, or its name.
+func hostname(pod *corev1.Pod) string {
+	if pod.Spec.Hostname != "" {
+		return pod.Spec.Hostname
+	}
+	return pod.Name
+}
+
+// serviceEnv is how a program finds the API server: there is no service network,
+// so it is the server's own address. The runtime adds PATH, HOME and HOSTNAME.
+func (w *worker) serviceEnv() []corev1.EnvVar {
+	port := fmt.Sprint(w.APIServer.Port())
+	return []corev1.EnvVar{
+		{Name: "KUBERNETES_SERVICE_HOST", Value: w.APIServer.Addr().String()},
+		{Name: "KUBERNETES_SERVICE_PORT", Value: port},
+		{Name: "KUBERNETES_SERVICE_PORT_HTTPS", Value: port},
+	}
+}
+
+// containerRun is one run of a container, from its start to its end.
+type containerRun struct {
+	name, id, imageID string
+	spec              corev1.Container
+	process           Process
+	started           time.Time
+
+	dir, logPath, terminationFile string
+	log                           *logFile
+	stdout, stderr                *logStream
+
+	// probes ends when the probes do, stopProbes ends it; tasks are all
+	// goroutines of the run.
+	probes     context.Context
+	stopProbes context.CancelFunc
+	tasks      sync.WaitGroup
+	// killAt is when the process is killed, zero while it is not being stopped.
+	killAt time.Time
+	killed bool
+}
+
+// close writes the rest of the output.
+func (r *containerRun) close() error {
+	return errors.Join(r.stdout.flush(), r.stderr.flush(), r.log.out.Close())
+}
+
+// watch starts to wait for the run's end, and its probes.
+func (w *worker) watch(ctx context.Context, r *containerRun) {
+	r.probes, r.stopProbes = context.WithCancel(ctx)
+	r.tasks.Go(func() {
+		exit := r.process.Wait()
+		w.inbox <- func() { w.exited(ctx, r, exit) } // the worker does not leave before
+	})
+	if r.spec.StartupProbe != nil {
+		w.probe(r, plan.StartupProbe, r.spec.StartupProbe)
+	} else {
+		w.probeStarted(r)
+	}
+}
+
+// probeStarted starts the probes of a container that has started.
+func (w *worker) probeStarted(r *containerRun) {
+	if r.spec.LivenessProbe != nil {
+		w.probe(r, plan.LivenessProbe, r.spec.LivenessProbe)
+	}
+	if r.spec.ReadinessProbe != nil {
+		w.probe(r, plan.ReadinessProbe, r.spec.ReadinessProbe)
+	}
+}
+
+func (w *worker) probe(r *containerRun, kind plan.ProbeKind, probe *corev1.Probe) {
+	ctx, cancel := context.WithCancel(r.probes)
+	target := probeTarget{container: r.spec, podIP: w.network.IP().String()}
+	r.tasks.Go(func() {
+		defer cancel()
+		runProbe(ctx, w.Clock, plan.ProbeDelay(kind, probe, w.Clock.Since(r.started)), probe, target, func(count plan.ProbeCount, err error) {
+			select {
+			case w.inbox <- func() { w.probed(ctx, cancel, r, kind, probe, count, err) }:
+			case <-ctx.Done():
+			}
+		})
+	})
+}
+
+// probed takes over the result of one probe; last ends the probe.
+func (w *worker) probed(ctx context.Context, last context.CancelFunc, r *containerRun, kind plan.ProbeKind, probe *corev1.Probe, count plan.ProbeCount, err error) {
+	if w.runs[r.name] != r || ctx.Err() != nil {
+		return
+	}
+	pod := w.currentPod()
+	if err != nil {
+		w.events.warn(pod, r.name, "Unhealthy", fmt.Sprintf("%s probe failed: %v", kind, err))
+	}
+	if !count.Decided {
+		return
+	}
+	state := w.states[r.name]
+	switch {
+	case kind == plan.ReadinessProbe:
+		if count.Result && !state.Ready {
+			w.events.settled(r.name, "Unhealthy")
+		}
+		state.Ready = count.Result
+	case !count.Result:
+		last()
+		w.events.normal(pod, r.name, "Killing", "Container %s failed %s probe, will be restarted", r.name, strings.ToLower(string(kind)))
+		w.stopRun(r, probeGrace(pod, probe))
+	case kind == plan.StartupProbe:
+		last()
+		state.Started, state.Ready = true, r.spec.ReadinessProbe == nil
+		w.probeStarted(r)
+	}
+	w.states[r.name] = state
+}
+
+// exited notes the end of a run.
+func (w *worker) exited(ctx context.Context, r *containerRun, exit plan.Exit) {
+	r.stopProbes()
+	r.tasks.Wait()
+	delete(w.runs, r.name)
+	pod, now := w.currentPod(), w.Clock.Now()
+	err := r.close()
+	message := terminationMessage(r.spec, r.terminationFile, r.logPath, plan.ExitCode(exit) != 0)
+	if err := errors.Join(err, os.RemoveAll(r.dir)); err != nil {
+		klog.FromContext(ctx).Error(err, "Something of an ended container is left", "pod", klog.KObj(pod), "container", r.name)
+	}
+	restarts := w.end == nil && plan.RestartsAfter(&pod.Spec, r.name, plan.ExitCode(exit))
+	w.states[r.name] = w.states[r.name].Exited(exit, message, r.started, now, restarts, w.BackOff, r.name)
+	w.tellBackOff(pod, r.name)
+}
+
+// tellBackOff records that a container waits for its next start, if it does.
+func (w *worker) tellBackOff(pod *corev1.Pod, name string) {
+	if waiting := w.states[name].State.Waiting; waiting == nil || waiting.Reason != plan.ReasonCrashLoopBackOff {
+		return
+	}
+	w.events.warn(pod, name, "BackOff", fmt.Sprintf("Back-off restarting failed container %s in pod %s_%s(%s)", name, pod.Name, pod.Namespace, pod.UID))
+}
+
+// stopRun asks a process to end, and has it killed when it has not within the
+// time. A second call can only shorten the time.
+func (w *worker) stopRun(r *containerRun, within time.Duration) {
+	at := w.Clock.Now().Add(within)
+	if r.killAt.IsZero() {
+		r.killAt = at
+		w.signal(r, syscall.SIGTERM)
+		return
+	}
+	if at.Before(r.killAt) {
+		r.killAt = at
+	}
+}
+
+// killDue kills a process whose time is over; otherwise it says when it will be.
+func (w *worker) killDue(r *containerRun, now time.Time) time.Time {
+	if r.killAt.IsZero() || r.killed {
+		return time.Time{}
+	}
+	if now.Before(r.killAt) {
+		return r.killAt
+	}
+	r.killed = true
+	w.signal(r, syscall.SIGKILL)
+	return time.Time{}
+}
+
+func (w *worker) signal(r *containerRun, signal syscall.Signal) {
+	if err := r.process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		klog.ErrorS(err, "A container was not signalled", "pod", klog.KObj(w.currentPod()), "container", r.name, "signal", signal)
+	}
+}
+
+// probeGrace is how long a container that failed a probe has to end.
+func probeGrace(pod *corev1.Pod, probe *corev1.Probe) time.Duration {
+	if probe.TerminationGracePeriodSeconds != nil {
+		return time.Duration(*probe.TerminationGracePeriodSeconds) * time.Second
+	}
+	return grace(pod)
+}
+
+// stop ends the pod's processes within the time.
+func (w *worker) stop(within time.Duration, why ending) {
+	switch {
+	case w.end == nil:
+		w.end = &why
+	default:
+		w.end.Remove = w.end.Remove || why.Remove
+		w.end.Abandon = w.end.Abandon || why.Abandon
+	}
+	pod := w.currentPod()
+	for _, r := range w.runs {
+		if r.killAt.IsZero() && !why.Abandon {
+			w.events.normal(pod, r.name, "Killing", "Stopping container %s", r.name)
+		}
+		w.stopRun(r, within)
+	}
+}
+
+// advanceEnd waits for the processes, and kills those that do not end in time.
+func (w *worker) advanceEnd(ctx context.Context, now time.Time) time.Time {
+	var again time.Time
+	for _, r := range w.runs {
+		again = earliest(again, w.killDue(r, now))
+	}
+	if len(w.runs) == 0 {
+		w.finish(ctx)
+	}
+	return again
+}

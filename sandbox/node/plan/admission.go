@@ -1,0 +1,99 @@
+package plan
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Unsupported lists, in the order of the pod's fields, everything that a pod
+// asks for and that this node does not have; none means that the pod can run.
+// What makes no difference to the program (seccomp and AppArmor profiles, DNS
+// settings, resource limits, image pull settings, priorities) is not listed.
+func Unsupported(pod *corev1.Pod) []string {
+	spec := &pod.Spec
+	refused := refusals{}
+	refused.when(spec.HostNetwork, "hostNetwork")
+	refused.when(spec.HostPID, "hostPID")
+	refused.when(spec.HostIPC, "hostIPC")
+	refused.when(yes(spec.ShareProcessNamespace), "shareProcessNamespace")
+	refused.when(spec.HostUsers != nil && !*spec.HostUsers, "hostUsers: false")
+	refused.when(spec.RuntimeClassName != nil, "runtimeClassName")
+	refused.when(spec.OS != nil && spec.OS.Name != corev1.Linux, "an operating system other than Linux")
+	refused.when(len(spec.ResourceClaims) > 0, "resourceClaims")
+	refused.when(len(spec.EphemeralContainers) > 0, "ephemeral containers")
+	if security := spec.SecurityContext; security != nil {
+		refused.when(len(security.Sysctls) > 0, "sysctls")
+		refused.when(security.WindowsOptions != nil, "windowsOptions")
+	}
+	for _, v := range spec.Volumes {
+		refused.volume(v)
+	}
+	for _, c := range spec.InitContainers {
+		refused.when(c.RestartPolicy != nil, "init container %q: restartPolicy (a sidecar)", c.Name)
+		refused.container(c)
+	}
+	for _, c := range spec.Containers {
+		refused.when(c.RestartPolicy != nil || len(c.RestartPolicyRules) > 0, "container %q: a restartPolicy of its own", c.Name)
+		refused.container(c)
+	}
+	return refused
+}
+
+// refusals collects what is not supported.
+type refusals []string
+
+func (r *refusals) when(asked bool, format string, args ...any) {
+	if asked {
+		*r = append(*r, fmt.Sprintf(format, args...))
+	}
+}
+
+// volume refuses every kind of volume that is not made of files from the API
+// server or empty.
+func (r *refusals) volume(v corev1.Volume) {
+	known := v.EmptyDir != nil || v.Secret != nil || v.ConfigMap != nil || v.DownwardAPI != nil || v.Projected != nil
+	r.when(v.HostPath != nil, "volume %q: hostPath", v.Name)
+	r.when(v.PersistentVolumeClaim != nil || v.Ephemeral != nil, "volume %q: a persistent volume", v.Name)
+	r.when(!known && v.HostPath == nil && v.PersistentVolumeClaim == nil && v.Ephemeral == nil,
+		"volume %q: a type other than emptyDir, secret, configMap, downwardAPI and projected", v.Name)
+	for _, s := range projections(v) {
+		r.when(s.ClusterTrustBundle != nil, "volume %q: clusterTrustBundle", v.Name)
+		r.when(s.PodCertificate != nil, "volume %q: podCertificate", v.Name)
+	}
+}
+
+func (r *refusals) container(c corev1.Container) {
+	r.when(c.TTY, "container %q: tty", c.Name)
+	r.when(len(c.VolumeDevices) > 0, "container %q: volumeDevices", c.Name)
+	r.when(len(c.Resources.Claims) > 0, "container %q: resource claims", c.Name)
+	for _, v := range c.Env {
+		r.when(v.ValueFrom != nil && v.ValueFrom.FileKeyRef != nil, "container %q: fileKeyRef of variable %s", c.Name, v.Name)
+	}
+	for _, p := range c.Ports {
+		r.when(p.HostPort != 0, "container %q: hostPort %d", c.Name, p.HostPort)
+		r.when(p.Protocol == corev1.ProtocolSCTP, "container %q: SCTP", c.Name)
+	}
+	for _, m := range c.VolumeMounts {
+		r.when(m.MountPropagation != nil && *m.MountPropagation != corev1.MountPropagationNone,
+			"container %q: mountPropagation of %s", c.Name, m.MountPath)
+	}
+	if c.Lifecycle != nil {
+		r.when(c.Lifecycle.PostStart != nil, "container %q: a postStart hook", c.Name)
+		r.when(c.Lifecycle.PreStop != nil, "container %q: a preStop hook", c.Name)
+		r.when(c.Lifecycle.StopSignal != nil, "container %q: stopSignal", c.Name)
+	}
+	for _, p := range []struct {
+		name  string
+		probe *corev1.Probe
+	}{{"livenessProbe", c.LivenessProbe}, {"readinessProbe", c.ReadinessProbe}, {"startupProbe", c.StartupProbe}} {
+		r.when(p.probe != nil && p.probe.Exec != nil, "container %q: %s by exec", c.Name, p.name)
+		r.when(p.probe != nil && p.probe.GRPC != nil, "container %q: %s by grpc", c.Name, p.name)
+	}
+	if security := c.SecurityContext; security != nil {
+		r.when(yes(security.Privileged), "container %q: privileged", c.Name)
+		r.when(security.Capabilities != nil && len(security.Capabilities.Add) > 0, "container %q: capabilities.add", c.Name)
+		r.when(security.ProcMount != nil && *security.ProcMount != corev1.DefaultProcMount, "container %q: procMount", c.Name)
+		r.when(security.WindowsOptions != nil, "container %q: windowsOptions", c.Name)
+	}
+}

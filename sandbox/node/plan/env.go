@@ -1,0 +1,337 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// Inputs are all values that a pod's environment and volumes are made from.
+type Inputs struct {
+	Pod     *corev1.Pod
+	Objects Objects
+	At      Addresses
+	// Allocatable is the node's.
+	Allocatable corev1.ResourceList
+}
+
+// Environment is a container's environment: variables by name, and their names
+// in the order in which they were set.
+type Environment struct {
+	Vars  map[string]string
+	Order []string
+}
+
+func (e *Environment) set(name, value string) {
+	if _, known := e.Vars[name]; !known {
+		e.Order = append(e.Order, name)
+	}
+	e.Vars[name] = value
+}
+
+// List is the environment as a process gets it.
+func (e Environment) List() []string {
+	out := make([]string, 0, len(e.Order))
+	for _, name := range e.Order {
+		out = append(out, name+"="+e.Vars[name])
+	}
+	return out
+}
+
+// ResolveEnv is a container's environment by kubelet's rules: envFrom in order,
+// then env, of which later entries may refer to earlier ones; defaults are what
+// the node would set, and give way to both. A required object or key that is not
+// there is a *missingError.
+func ResolveEnv(c corev1.Container, in Inputs, defaults []corev1.EnvVar) (Environment, error) {
+	env := Environment{Vars: map[string]string{}}
+	for _, from := range c.EnvFrom {
+		if err := addAll(&env, from, in); err != nil {
+			return Environment{}, err
+		}
+	}
+	known := map[string]string{}
+	for _, d := range defaults {
+		known[d.Name] = d.Value
+	}
+	for _, v := range c.Env {
+		for name, value := range env.Vars {
+			known[name] = value
+		}
+		value, found, err := envValue(c, v, in, known)
+		if err != nil {
+			return Environment{}, err
+		}
+		if found {
+			env.set(v.Name, value)
+		}
+	}
+	for _, d := range defaults {
+		if _, set := env.Vars[d.Name]; !set {
+			env.set(d.Name, d.Value)
+		}
+	}
+	return env, nil
+}
+
+// addAll takes over every key of an object that can be a variable's name.
+func addAll(env *Environment, from corev1.EnvFromSource, in Inputs) error {
+	values := map[string]string{}
+	switch {
+	case from.ConfigMapRef != nil:
+		object, ok := in.Objects.ConfigMaps[from.ConfigMapRef.Name]
+		if !ok {
+			return absent(in, from.ConfigMapRef.Optional, Reference{ConfigMapKind, from.ConfigMapRef.Name}, "")
+		}
+		values = object.Data
+	case from.SecretRef != nil:
+		object, ok := in.Objects.Secrets[from.SecretRef.Name]
+		if !ok {
+			return absent(in, from.SecretRef.Optional, Reference{SecretKind, from.SecretRef.Name}, "")
+		}
+		for key, value := range object.Data {
+			values[key] = string(value)
+		}
+	}
+	keys := make([]string, 0, len(values))
+	for key := range values {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	for _, key := range keys {
+		if len(validation.IsEnvVarName(from.Prefix+key)) == 0 {
+			env.set(from.Prefix+key, values[key])
+		}
+	}
+	return nil
+}
+
+// envValue is one variable's value; found is false for an optional one that is
+// not there.
+func envValue(c corev1.Container, v corev1.EnvVar, in Inputs, known map[string]string) (value string, found bool, err error) {
+	from := v.ValueFrom
+	switch {
+	case from == nil:
+		return Expand(v.Value, known), true, nil
+	case from.ConfigMapKeyRef != nil:
+		ref := from.ConfigMapKeyRef
+		return keyOf(in, Reference{ConfigMapKind, ref.Name}, ref.Key, ref.Optional)
+	case from.SecretKeyRef != nil:
+		ref := from.SecretKeyRef
+		return keyOf(in, Reference{SecretKind, ref.Name}, ref.Key, ref.Optional)
+	case from.FieldRef != nil:
+		value, err = fieldValue(in.Pod, in.At, from.FieldRef.FieldPath)
+	case from.ResourceFieldRef != nil:
+		owner, e := ContainerNamed(in.Pod, from.ResourceFieldRef.ContainerName, c)
+		if e != nil {
+			return "", false, e
+		}
+		value, err = resourceValue(owner, in.Allocatable, *from.ResourceFieldRef)
+	default:
+		return "", false, fmt.Errorf("variable %q of container %q has a source that this node does not know", v.Name, c.Name)
+	}
+	return value, err == nil, err
+}
+
+// keyOf is the value of one key of a Secret or ConfigMap.
+func keyOf(in Inputs, ref Reference, key string, optional *bool) (string, bool, error) {
+	if ref.Kind == SecretKind {
+		object, ok := in.Objects.Secrets[ref.Name]
+		if !ok {
+			return "", false, absent(in, optional, ref, "")
+		}
+		if value, ok := object.Data[key]; ok {
+			return string(value), true, nil
+		}
+		return "", false, absent(in, optional, ref, key)
+	}
+	object, ok := in.Objects.ConfigMaps[ref.Name]
+	if !ok {
+		return "", false, absent(in, optional, ref, "")
+	}
+	if value, ok := object.Data[key]; ok {
+		return value, true, nil
+	}
+	return "", false, absent(in, optional, ref, key)
+}
+
+// absent is the error for what is not there, none when it need not be.
+func absent(in Inputs, optional *bool, ref Reference, key string) error {
+	if yes(optional) {
+		return nil
+	}
+	return &MissingError{Ref: ref, Namespace: in.Pod.Namespace, Key: key}
+}
+
+// ContainerNamed finds a container of the pod; no name means self.
+func ContainerNamed(pod *corev1.Pod, name string, self corev1.Container) (corev1.Container, error) {
+	if name == "" {
+		return self, nil
+	}
+	for _, c := range Containers(&pod.Spec) {
+		if c.Name == name {
+			return c, nil
+		}
+	}
+	return corev1.Container{}, fmt.Errorf("pod %s/%s has no container %q", pod.Namespace, pod.Name, name)
+}
+
+// Addresses are what the downward API says of the pod's and the node's network.
+type Addresses struct {
+	Pod, Host string
+}
+
+// fieldValue is what the downward API gives for a field of the pod.
+func fieldValue(pod *corev1.Pod, at Addresses, path string) (string, error) {
+	if name, key, ok := subscript(path); ok {
+		switch name {
+		case "metadata.labels":
+			return pod.Labels[key], nil
+		case "metadata.annotations":
+			return pod.Annotations[key], nil
+		}
+	}
+	switch path {
+	case "metadata.name":
+		return pod.Name, nil
+	case "metadata.namespace":
+		return pod.Namespace, nil
+	case "metadata.uid":
+		return string(pod.UID), nil
+	case "metadata.labels":
+		return formatMap(pod.Labels), nil
+	case "metadata.annotations":
+		return formatMap(pod.Annotations), nil
+	case "spec.nodeName":
+		return pod.Spec.NodeName, nil
+	case "spec.serviceAccountName":
+		return pod.Spec.ServiceAccountName, nil
+	case "status.hostIP", "status.hostIPs":
+		return at.Host, nil
+	case "status.podIP", "status.podIPs":
+		return at.Pod, nil
+	}
+	return "", fmt.Errorf("field %q of a pod is not one that the downward API has", path)
+}
+
+// subscript takes metadata.labels['key'] apart.
+func subscript(path string) (name, key string, ok bool) {
+	name, rest, found := strings.Cut(path, "['")
+	key, closed := strings.CutSuffix(rest, "']")
+	return name, key, found && closed
+}
+
+// formatMap writes labels or annotations as kubelet does: sorted key="value" lines.
+func formatMap(m map[string]string) string {
+	lines := make([]string, 0, len(m))
+	for key, value := range m {
+		lines = append(lines, fmt.Sprintf("%v=%q", key, value))
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
+}
+
+// resourceValue is what the downward API gives for a container's request or
+// limit: a number of the divisor's units, rounded up. A limit that is not set is
+// the node's.
+func resourceValue(c corev1.Container, node corev1.ResourceList, selector corev1.ResourceFieldSelector) (string, error) {
+	kind, name, _ := strings.Cut(selector.Resource, ".")
+	var quantity resource.Quantity
+	switch kind {
+	case "requests":
+		quantity = c.Resources.Requests[corev1.ResourceName(name)]
+	case "limits":
+		limit, set := c.Resources.Limits[corev1.ResourceName(name)]
+		if !set {
+			limit = node[corev1.ResourceName(name)]
+		}
+		quantity = limit
+	default:
+		return "", fmt.Errorf("resource %q of container %q is neither a request nor a limit", selector.Resource, c.Name)
+	}
+	divisor := selector.Divisor
+	if divisor.IsZero() {
+		divisor = resource.MustParse("1")
+	}
+	if name == string(corev1.ResourceCPU) {
+		return ceilDiv(quantity.MilliValue(), divisor.MilliValue()), nil
+	}
+	return ceilDiv(quantity.Value(), divisor.Value()), nil
+}
+
+func ceilDiv(value, divisor int64) string {
+	return fmt.Sprintf("%d", int64(math.Ceil(float64(value)/float64(divisor))))
+}
+
+// Expand replaces $(NAME) by the variable's value, by Kubernetes' rules: a
+// reference to an unknown variable stays as it is, and $$ is a literal $, so
+// that $$(NAME) is the text $(NAME).
+func Expand(text string, vars map[string]string) string {
+	var out strings.Builder
+	for i := 0; i < len(text); i++ {
+		rest := text[i+1:]
+		switch {
+		case text[i] != '$' || rest == "":
+			out.WriteByte(text[i])
+		case rest[0] == '$':
+			out.WriteByte('$')
+			i++
+		case rest[0] == '(' && strings.IndexByte(rest, ')') > 0:
+			name := rest[1:strings.IndexByte(rest, ')')]
+			if value, ok := vars[name]; ok {
+				out.WriteString(value)
+			} else {
+				out.WriteString("$(" + name + ")")
+			}
+			i += len(name) + 2
+		default:
+			out.WriteByte('$')
+		}
+	}
+	return out.String()
+}
+
+// Image is an image's root file system and the defaults of its configuration.
+type Image struct {
+	// Dir is laid out like the image's root.
+	Dir string
+	// UID and GID are whom its processes run as when the pod does not say.
+	UID, GID int64
+	// Entrypoint and Command are used as Kubernetes uses an image's.
+	Entrypoint, Command []string
+}
+
+// errNoCommand is about a container whose pod and image both name no program.
+var errNoCommand = errors.New("no command specified: neither the container nor its image names a program; set the container's command")
+
+// CommandLine is a container's argv. As in Kubernetes a container's command
+// replaces the image's entrypoint and its default arguments; args alone replace
+// only the latter.
+func CommandLine(container corev1.Container, image Image, env map[string]string) ([]string, error) {
+	var argv []string
+	switch {
+	case len(container.Command) > 0:
+		argv = append(expandAll(container.Command, env), expandAll(container.Args, env)...)
+	case len(container.Args) > 0:
+		argv = append(append(argv, image.Entrypoint...), expandAll(container.Args, env)...)
+	default:
+		argv = append(append(argv, image.Entrypoint...), image.Command...)
+	}
+	if len(argv) == 0 {
+		return nil, errNoCommand
+	}
+	return argv, nil
+}
+
+func expandAll(texts []string, env map[string]string) []string {
+	out := make([]string, 0, len(texts))
+	for _, text := range texts {
+		out = append(out, Expand(text, env))
+	}
+	return out
+}

@@ -1,0 +1,81 @@
+package plan
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// ProbeKind is what a probe decides.
+type ProbeKind string
+
+const (
+	StartupProbe   ProbeKind = "Startup"
+	LivenessProbe  ProbeKind = "Liveness"
+	ReadinessProbe ProbeKind = "Readiness"
+)
+
+// ProbeCount turns single probes into a result by kubelet's rule: as many in a
+// row as the threshold says.
+type ProbeCount struct {
+	// Result is what the probe says so far; it is valid when Decided is true.
+	Result, Decided bool
+	last            bool
+	inRow           int32
+}
+
+// Add counts one probe.
+func (p ProbeCount) Add(ok bool, probe *corev1.Probe) ProbeCount {
+	if p.inRow > 0 && p.last == ok {
+		p.inRow++
+	} else {
+		p.inRow = 1
+	}
+	p.last = ok
+	threshold := probe.FailureThreshold
+	if ok {
+		threshold = probe.SuccessThreshold
+	}
+	if p.inRow >= max(threshold, 1) {
+		p.Result, p.Decided = ok, true
+	}
+	return p
+}
+
+// ProbeDelay returns how long to wait before the first probe of a container that
+// has been running for a time. kubelet probes liveness at ticks of the period
+// alone, and readiness and startup also as soon as the container runs:
+// https://github.com/kubernetes/kubernetes/blob/v1.34.4/pkg/kubelet/prober/worker.go
+// So a liveness probe every 10 s does not fail because the program is starting.
+func ProbeDelay(kind ProbeKind, probe *corev1.Probe, running time.Duration) time.Duration {
+	initial := time.Duration(probe.InitialDelaySeconds) * time.Second
+	if kind != LivenessProbe {
+		return max(initial-running, 0)
+	}
+	period := ProbePeriod(probe)
+	tick := running.Truncate(period) + period
+	return max(tick, (initial+period-1).Truncate(period)) - running
+}
+
+// ProbePeriod returns the time between two probes, at least a second.
+func ProbePeriod(probe *corev1.Probe) time.Duration {
+	return time.Duration(max(probe.PeriodSeconds, 1)) * time.Second
+}
+
+// ProbePort is the number of a port that may be given by its name.
+func ProbePort(c corev1.Container, port intstr.IntOrString) (int, error) {
+	number := port.IntValue()
+	if port.Type == intstr.String {
+		for _, p := range c.Ports {
+			if p.Name == port.StrVal {
+				number = int(p.ContainerPort)
+			}
+		}
+	}
+	if number < 1 || number > 65535 {
+		return 0, fmt.Errorf("port %q is neither a number nor the name of a port of container %q", port.String(), c.Name)
+	}
+	return number, nil
+}

@@ -1,0 +1,228 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// View is all that a pod's status is made from.
+type View struct {
+	Pod    *corev1.Pod
+	States map[string]ContainerState
+	At     Addresses
+	// Finished says that no container will run any more.
+	Finished bool
+	// Reason and Message are why the node ended the pod, empty when it did not.
+	Reason, Message string
+	// StartTime is when the node first saw the pod, Now when the view was made.
+	StartTime, Now time.Time
+}
+
+// Status is the status of a pod, built on the one that the API server has:
+// what the node does not own stays, and a condition that has not changed keeps
+// its transition time.
+func Status(current corev1.PodStatus, v View) corev1.PodStatus {
+	status := *current.DeepCopy()
+	status.Phase = phase(v)
+	status.Reason, status.Message = v.Reason, v.Message
+	status.ObservedGeneration = v.Pod.Generation
+	if status.StartTime == nil {
+		started := Seconds(v.StartTime)
+		status.StartTime = &started
+	}
+	status.HostIP, status.HostIPs = v.At.Host, []corev1.HostIP{{IP: v.At.Host}}
+	if v.At.Pod != "" {
+		status.PodIP, status.PodIPs = v.At.Pod, []corev1.PodIP{{IP: v.At.Pod}}
+	}
+	status.InitContainerStatuses = initStatuses(v)
+	status.ContainerStatuses = containerStatuses(v)
+	for _, c := range conditions(status, v) {
+		c.ObservedGeneration = v.Pod.Generation
+		status.Conditions = setCondition(status.Conditions, c, v.Now)
+	}
+	return status
+}
+
+// phase is the pod's phase by kubelet's rules.
+func phase(v View) corev1.PodPhase {
+	if v.Reason != "" && v.Finished {
+		return corev1.PodFailed
+	}
+	spec := &v.Pod.Spec
+	if !initialized(spec, v.States) {
+		if v.Finished {
+			return corev1.PodFailed
+		}
+		return corev1.PodPending
+	}
+	failed := false
+	for _, c := range spec.Containers {
+		s := v.States[c.Name]
+		if s.State.Waiting != nil && s.Last == nil && !v.Finished {
+			return corev1.PodPending
+		}
+		failed = failed || !succeeded(s)
+	}
+	switch {
+	case !v.Finished:
+		return corev1.PodRunning
+	case failed:
+		return corev1.PodFailed
+	}
+	return corev1.PodSucceeded
+}
+
+func initStatuses(v View) []corev1.ContainerStatus {
+	var out []corev1.ContainerStatus
+	for _, c := range v.Pod.Spec.InitContainers {
+		s := v.States[c.Name]
+		status := containerStatus(c, s)
+		status.Ready = succeeded(s)
+		out = append(out, status)
+	}
+	return out
+}
+
+// containerStatuses are sorted by name, as kubelet's.
+func containerStatuses(v View) []corev1.ContainerStatus {
+	out := []corev1.ContainerStatus{}
+	for _, c := range v.Pod.Spec.Containers {
+		out = append(out, containerStatus(c, v.States[c.Name]))
+	}
+	slices.SortFunc(out, func(a, b corev1.ContainerStatus) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+func containerStatus(c corev1.Container, s ContainerState) corev1.ContainerStatus {
+	started := s.State.Running != nil && s.Started
+	status := corev1.ContainerStatus{
+		Name: c.Name, State: s.State, RestartCount: s.Restarts,
+		Image: c.Image, ImageID: s.ImageID, ContainerID: s.ID,
+		Started: &started, Ready: started && s.Ready,
+	}
+	if s.Last != nil {
+		status.LastTerminationState = corev1.ContainerState{Terminated: s.Last}
+	}
+	return status
+}
+
+// setCondition puts a condition into the list; its transition time is kept
+// unless its status changes.
+func setCondition(list []corev1.PodCondition, c corev1.PodCondition, now time.Time) []corev1.PodCondition {
+	c.LastTransitionTime = Seconds(now)
+	i := slices.IndexFunc(list, func(known corev1.PodCondition) bool { return known.Type == c.Type })
+	if i < 0 {
+		return append(list, c)
+	}
+	if list[i].Status == c.Status {
+		c.LastTransitionTime = list[i].LastTransitionTime
+	}
+	c.LastProbeTime = metav1.Time{}
+	list[i] = c
+	return list
+}
+
+// The reasons of pods' conditions, which are kubelet's.
+const (
+	reasonPodCompleted           = "PodCompleted"
+	reasonPodFailed              = "PodFailed"
+	reasonContainersNotReady     = "ContainersNotReady"
+	reasonContainersNotInit      = "ContainersNotInitialized"
+	reasonReadinessGatesNotReady = "ReadinessGatesNotReady"
+)
+
+// conditions are the ones that a node sets, from the rest of the status.
+func conditions(status corev1.PodStatus, v View) []corev1.PodCondition {
+	ready := containersReady(status)
+	containers := ready
+	containers.Type = corev1.ContainersReady
+	return []corev1.PodCondition{
+		{Type: corev1.PodScheduled, Status: corev1.ConditionTrue},
+		{Type: corev1.PodReadyToStartContainers, Status: conditionStatus(v.At.Pod != "" && !v.Finished)},
+		podInitialized(status, v),
+		containers,
+		podReady(ready, status, v.Pod.Spec.ReadinessGates),
+	}
+}
+
+func conditionStatus(yes bool) corev1.ConditionStatus {
+	if yes {
+		return corev1.ConditionTrue
+	}
+	return corev1.ConditionFalse
+}
+
+func podInitialized(status corev1.PodStatus, v View) corev1.PodCondition {
+	c := corev1.PodCondition{Type: corev1.PodInitialized, Status: corev1.ConditionTrue}
+	if status.Phase == corev1.PodSucceeded {
+		c.Reason = reasonPodCompleted
+	}
+	var incomplete []string
+	for _, container := range v.Pod.Spec.InitContainers {
+		if !succeeded(v.States[container.Name]) {
+			incomplete = append(incomplete, container.Name)
+		}
+	}
+	if len(incomplete) > 0 {
+		c.Status, c.Reason = corev1.ConditionFalse, reasonContainersNotInit
+		c.Message = fmt.Sprintf("containers with incomplete status: %s", incomplete)
+	}
+	return c
+}
+
+// containersReady is the condition that all containers are ready.
+func containersReady(status corev1.PodStatus) corev1.PodCondition {
+	c := corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionFalse}
+	switch status.Phase {
+	case corev1.PodSucceeded:
+		c.Reason = reasonPodCompleted
+		return c
+	case corev1.PodFailed:
+		c.Reason = reasonPodFailed
+		return c
+	}
+	var unready []string
+	for _, container := range status.ContainerStatuses {
+		if !container.Ready {
+			unready = append(unready, container.Name)
+		}
+	}
+	if len(unready) > 0 {
+		c.Reason, c.Message = reasonContainersNotReady, fmt.Sprintf("containers with unready status: %s", unready)
+		return c
+	}
+	c.Status = corev1.ConditionTrue
+	return c
+}
+
+// podReady is containers that are ready and readiness gates that are open.
+func podReady(ready corev1.PodCondition, status corev1.PodStatus, gates []corev1.PodReadinessGate) corev1.PodCondition {
+	if ready.Status != corev1.ConditionTrue {
+		return ready
+	}
+	var closed []string
+	for _, gate := range gates {
+		state := corev1.ConditionFalse
+		found := false
+		for _, c := range status.Conditions {
+			if c.Type == gate.ConditionType {
+				state, found = c.Status, true
+			}
+		}
+		switch {
+		case !found:
+			closed = append(closed, fmt.Sprintf("corresponding condition of pod readiness gate %q does not exist.", gate.ConditionType))
+		case state != corev1.ConditionTrue:
+			closed = append(closed, fmt.Sprintf("the status of pod readiness gate %q is not \"True\", but %s", gate.ConditionType, state))
+		}
+	}
+	if len(closed) > 0 {
+		ready.Status, ready.Reason, ready.Message = corev1.ConditionFalse, reasonReadinessGatesNotReady, strings.Join(closed, ", ")
+	}
+	return ready
+}

@@ -1,0 +1,219 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
+
+	"open-cluster-management.io/helloworld-addon/sandbox/node/plan"
+)
+
+const (
+	// setUpRetry is how soon a set-up that failed is tried again. What the pod
+	// refers to is watched and makes the worker look at once; this is for the rest.
+	setUpRetry = time.Second
+	// configRetry is how soon a container whose configuration is incomplete is
+	// tried again.
+	configRetry = 500 * time.Millisecond
+	// slowRead is how long the first read of an object may take before the pod's
+	// user is told why it does not start.
+	slowRead = 2 * time.Second
+)
+
+// sync brings the pod as far as it comes for now, and returns when it has to be
+// looked at again, zero for not before something happens.
+func (w *worker) sync(ctx context.Context) time.Time {
+	again := w.advance(ctx, w.Clock.Now())
+	w.writer.set(w.view())
+	return again
+}
+
+func (w *worker) advance(ctx context.Context, now time.Time) time.Time {
+	switch {
+	case w.finished:
+		return time.Time{}
+	case w.end != nil:
+		return w.advanceEnd(ctx, now)
+	case len(w.refused) > 0:
+		message := "this node does not support " + strings.Join(w.refused, "; ")
+		w.events.warn(w.currentPod(), "", plan.ReasonUnsupported, "The pod is not started: "+message)
+		w.block(plan.ReasonUnsupported, message)
+		return time.Time{}
+	}
+	pod := w.currentPod()
+	deadline := deadlineOf(&pod.Spec, w.started)
+	if !deadline.IsZero() && !now.Before(deadline) {
+		w.stop(grace(pod), ending{Reason: "DeadlineExceeded", Message: "Pod was active on the node longer than the specified deadline"})
+		return w.advanceEnd(ctx, now)
+	}
+	if err := w.prepare(ctx, now); err != nil {
+		return earliest(deadline, now.Add(setUpRetry))
+	}
+	again := w.startDue(ctx, now)
+	for _, r := range w.runs {
+		again = earliest(again, w.killDue(r, now))
+	}
+	return earliest(again, w.tokenDue, deadline)
+}
+
+// deadlineOf is when a pod has run for as long as it may, zero for never.
+func deadlineOf(spec *corev1.PodSpec, started time.Time) time.Time {
+	if spec.ActiveDeadlineSeconds == nil {
+		return time.Time{}
+	}
+	return started.Add(time.Duration(*spec.ActiveDeadlineSeconds) * time.Second)
+}
+
+// earliest is the first of the times that are set.
+func earliest(times ...time.Time) time.Time {
+	var out time.Time
+	for _, t := range times {
+		if !t.IsZero() && (out.IsZero() || t.Before(out)) {
+			out = t
+		}
+	}
+	return out
+}
+
+// startDue starts every container that is due, and returns when the next is.
+func (w *worker) startDue(ctx context.Context, now time.Time) time.Time {
+	pod := w.currentPod()
+	next := plan.Next(&pod.Spec, w.states, now)
+	for _, name := range next.Start {
+		w.start(ctx, pod, name)
+	}
+	if len(next.Start) > 0 {
+		next = plan.Next(&pod.Spec, w.states, now)
+	}
+	if next.Finished && len(w.runs) == 0 {
+		w.finish(ctx)
+		return time.Time{}
+	}
+	if len(next.Start) > 0 { // a start that failed and may be tried again at once
+		return now
+	}
+	return next.Again
+}
+
+// prepare sets up the network and the volumes, and brings the volumes up to date
+// afterwards. An error keeps containers from starting only before the first
+// success: what a running pod has, it keeps.
+func (w *worker) prepare(ctx context.Context, now time.Time) error {
+	due := !w.tokenDue.IsZero() && !now.Before(w.tokenDue)
+	if w.prepared && !w.stale && !due {
+		return nil
+	}
+	reason, err := w.setUp(ctx, now)
+	switch {
+	case err == nil:
+		if !w.prepared {
+			w.block("", "")
+		}
+		w.prepared, w.stale = true, false
+		w.events.settled("", reasonMount)
+		w.events.settled("", reasonSandbox)
+		return nil
+	case errors.Is(err, errNotRead) && now.Sub(w.started) < slowRead:
+		return err // the first moment of a pod, not a problem
+	}
+	w.events.warn(w.currentPod(), "", reason, err.Error())
+	if w.prepared {
+		w.stale = false // what is missing makes the worker look again when it comes
+		if due {
+			w.tokenDue = now.Add(setUpRetry)
+		}
+		return nil
+	}
+	w.block("", err.Error())
+	return err
+}
+
+// The reasons of events about a pod that cannot be set up, kubelet's.
+const (
+	reasonMount   = "FailedMount"
+	reasonSandbox = "FailedCreatePodSandBox"
+)
+
+// errNotRead says that it is not known yet whether an object exists.
+var errNotRead = errors.New("not read yet")
+
+// setUp is one attempt; reason is the event's for the error.
+func (w *worker) setUp(ctx context.Context, now time.Time) (reason string, err error) {
+	pod := w.currentPod()
+	if err := os.MkdirAll(w.dir(), 0o755); err != nil {
+		return reasonSandbox, fmt.Errorf("create the pod's directory: %w", err)
+	}
+	if w.network == nil {
+		network, err := w.Network.Attach(pod.Namespace + "/" + pod.Name)
+		if err != nil {
+			return reasonSandbox, fmt.Errorf("attach the pod's network: %w", err)
+		}
+		w.network = network
+	}
+	in, err := w.surroundings()
+	if err != nil {
+		return reasonMount, err
+	}
+	next, tokenErr := w.tokens.sync(ctx, pod, now)
+	w.tokenDue = next
+	if err := w.volumes.sync(in, w.tokens.have); err != nil {
+		if tokenErr != nil {
+			err = tokenErr
+		}
+		return reasonMount, err
+	}
+	if tokenErr != nil {
+		return reasonMount, tokenErr
+	}
+	return "", nil
+}
+
+// surroundings are what the pod's environment and volumes are made from; the
+// error says which of it has not been read yet.
+func (w *worker) surroundings() (plan.Inputs, error) {
+	pod := w.currentPod()
+	found, complete, err := w.store.get(pod.Namespace, w.refs)
+	if !complete {
+		if err == nil {
+			err = errors.New("waiting for the API server")
+		}
+		return plan.Inputs{}, fmt.Errorf("what the pod refers to: %w: %w", errNotRead, err)
+	}
+	return plan.Inputs{Pod: pod, Objects: found, At: w.at(), Allocatable: w.allocatable}, nil
+}
+
+// block says in every container that waits for its first start why it does; an
+// empty reason keeps the one that is there.
+func (w *worker) block(reason, message string) {
+	for name, s := range w.states {
+		if s.State.Waiting == nil || s.ID != "" {
+			continue
+		}
+		r := reason
+		if r == "" {
+			r = s.State.Waiting.Reason
+		}
+		w.states[name] = s.Waiting(r, message, time.Time{})
+	}
+}
+
+// finish lets go of what only running containers need.
+func (w *worker) finish(ctx context.Context) {
+	w.finished = true
+	var errs []error
+	if w.network != nil {
+		errs = append(errs, w.network.Close())
+	}
+	if !(w.end != nil && w.end.Abandon) {
+		errs = append(errs, os.RemoveAll(w.dir()))
+	}
+	if err := errors.Join(errs...); err != nil {
+		klog.FromContext(ctx).Error(err, "Something of an ended pod is left", "pod", klog.KObj(w.currentPod()))
+	}
+}
