@@ -5,7 +5,9 @@ SHELL := /bin/bash -o pipefail
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
 
-IMAGE ?= quay.io/open-cluster-management/helloworld-addon:v0.1.0
+# the latest release, which `make release-prepare` changes
+RELEASED := $(shell cat VERSION)
+IMAGE ?= quay.io/open-cluster-management/helloworld-addon:$(RELEASED)
 # The clusters' image, with the agent and the sidecar alone: IMAGE with -agent after the repository.
 # For example, localhost:5000/addon:v1@sha256:… becomes localhost:5000/addon-agent:v1.
 AGENT_IMAGE ?= $(shell sed -E 's|^([^@]*/)?([^:@]*)(:[^@]*)?(@.*)?$$|\1\2-agent\3|' <<<'$(IMAGE)')
@@ -13,8 +15,7 @@ AGENT_IMAGE ?= $(shell sed -E 's|^([^@]*/)?([^:@]*)(:[^@]*)?(@.*)?$$|\1\2-agent\
 AGENT_IMAGE_SET = $(if $(filter-out file,$(origin AGENT_IMAGE)),$(AGENT_IMAGE))
 CLUSTERS ?= 1
 SANDBOX_DIR ?= .sandbox
-# vX.Y.Z and what comes after: Kubernetes' libraries panic at any other version
-VERSION ?= $(shell git describe --tags --match 'v[0-9]*.[0-9]*.[0-9]*' --dirty 2>/dev/null || echo v0.0.0-g$$(git describe --always --dirty 2>/dev/null || echo unknown))
+VERSION ?= $(shell tools/version)
 COMMIT ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 # kubectl from the PATH, or the one that the sandbox builds
 KUBECTL ?= $(shell command -v kubectl || echo $(CURDIR)/bin/sandbox/kubectl)
@@ -34,45 +35,33 @@ IMAGE_ROOT := bin/image
 AGENT_IMAGE_ROOT := bin/agent-image
 IMAGE_ARGS = --build-arg VERSION=$(VERSION) --build-arg COMMIT=$(COMMIT)
 PLATFORMS ?= linux/amd64,linux/arm64
-comma := ,
 SANDBOX := bin/ocm-sandbox --dir='$(SANDBOX_DIR)' --programs=bin/sandbox --module=sandbox/programs
 TEST_FLAGS ?=
 # the modules with Go code of ours
-MODULES := $(patsubst %/,%,$(sort . $(dir $(wildcard sandbox/go.mod hub-of-hubs-status-sync/go.mod hub-of-hubs-status-sync/test/go.mod test/*/go.mod))))
+MODULES := $(patsubst %/,%,$(sort . $(dir $(wildcard sandbox/go.mod hub-of-hubs-status-sync/go.mod hub-of-hubs-status-sync/test/go.mod test/*/go.mod tools/go.mod tools/release/go.mod))))
 LINT = GOFLAGS=-trimpath $(CURDIR)/bin/golangci-lint
 # where the modules' tests find the built programs
 export SANDBOX_PROGRAMS := $(CURDIR)/bin/sandbox
 export SANDBOX_MODULE := $(CURDIR)/sandbox/programs
 
-##@ The two commands
+##@ The add-on
 
 .PHONY: demo
 demo: bin/ocm-sandbox image-root bin/ocm-demo ## Run the main job before your eyes (ONCE=1: end when all has been seen)
 	@bin/ocm-demo --dir='$(SANDBOX_DIR)' --clusters='$(CLUSTERS)' --image='$(IMAGE)' $(if $(ONCE),--once)
 
-.PHONY: test
-test: test-unit test-sandbox ## All tests that need neither Docker nor a database: about 20 minutes once the programs are built
-	@$(MAKE) -j2 test-e2e test-situations # side by side: both mostly wait
-
-##@ Development
-
-.PHONY: help
-help: ## List the targets
-	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} \
-		/^[a-z0-9-]+:.*## / {printf "  %-18s %s\n", $$1, $$2}' Makefile
-	@printf '\nVariables: IMAGE, AGENT_IMAGE (IMAGE with -agent), CLUSTERS (%s), SANDBOX_DIR (%s),\nKUBECONFIG (deploy-example), ONCE (demo), KIND_DIR, KIND_PREFIX, KIND_NODE_IMAGE, OCM_IMAGES (kind)\n' '$(CLUSTERS)' '$(SANDBOX_DIR)'
-
 .PHONY: build
-build: ## Build the add-on's programs into bin/
+build: ## Build the programs into bin/
 	@for p in $(PROGRAMS); do $(GO_BUILD) -ldflags '$(LDFLAGS)' -o bin/$$p ./cmd/$$p; done
 
 .PHONY: image-root
 image-root: build ## Lay the programs out as in the images, for the sandbox's pods
 	@mkdir -p $(IMAGE_ROOT)/usr/local/bin $(AGENT_IMAGE_ROOT)/usr/local/bin
-	@for p in $(PROGRAMS); do install -m 0755 bin/$$p $(IMAGE_ROOT)/usr/local/bin/$$p; done
-	@for p in $(AGENT_PROGRAMS); do install -m 0755 bin/$$p $(AGENT_IMAGE_ROOT)/usr/local/bin/$$p; done
+	@# a file that is the same stays as it is, for the sandboxes that run it
+	@for p in $(PROGRAMS); do install -C -m 0755 bin/$$p $(IMAGE_ROOT)/usr/local/bin/$$p; done
+	@for p in $(AGENT_PROGRAMS); do install -C -m 0755 bin/$$p $(AGENT_IMAGE_ROOT)/usr/local/bin/$$p; done
 
-# IMAGE last, here and below: where both have one name, it has to hold all programs
+# IMAGE last: where both have one name, it has to hold all programs
 .PHONY: images
 images: image-root ## Build IMAGE, and AGENT_IMAGE for clusters, with Docker, from the built programs alone
 	@docker build --quiet --file Dockerfile --target agent-prebuilt $(IMAGE_ARGS) --tag $(AGENT_IMAGE) $(AGENT_IMAGE_ROOT) >/dev/null
@@ -82,77 +71,27 @@ images: image-root ## Build IMAGE, and AGENT_IMAGE for clusters, with Docker, fr
 
 .PHONY: images-multiarch
 images-multiarch: ## Build both for PLATFORMS with Docker's buildx; PUSH=1 pushes them, else they are archives in bin/
-	@docker buildx version >/dev/null 2>&1 || { echo "error: images for several platforms need Docker's buildx plugin" >&2; exit 1; }
-	@for platform in $(subst $(comma), ,$(PLATFORMS)); do arch=$${platform#linux/}; for p in $(PROGRAMS); do echo "building $$p for $$arch"; \
-		GOOS=linux GOARCH=$$arch $(GO_BUILD) -ldflags '$(LDFLAGS)' -o bin/multiarch/$$arch/usr/local/bin/$$p ./cmd/$$p; done; done
-	docker buildx build --platform $(PLATFORMS) --file Dockerfile --target agent-multiarch $(IMAGE_ARGS) --tag $(AGENT_IMAGE) \
-		--output $(if $(PUSH),type=registry,type=oci$(comma)dest=bin/helloworld-addon-agent.oci.tar) bin/multiarch
-	docker buildx build --platform $(PLATFORMS) --file Dockerfile --target multiarch $(IMAGE_ARGS) --tag $(IMAGE) \
-		--output $(if $(PUSH),type=registry,type=oci$(comma)dest=bin/helloworld-addon.oci.tar) bin/multiarch
+	@PUSH=$(PUSH) tools/images-multiarch '$(IMAGE)' '$(AGENT_IMAGE)' '$(PLATFORMS)' '$(LDFLAGS)' $(IMAGE_ARGS)
+
+.PHONY: deploy-example
+deploy-example: $(BUILT_KUBECTL) ## Install it on the hub that KUBECONFIG names (AGENT_IMAGE: the agents' image, IMAGE when it is not set)
+	@deploy/apply '$(KUBECTL)' '$(IMAGE)' '$(AGENT_IMAGE_SET)'
+
+.PHONY: undeploy-example
+undeploy-example: $(BUILT_KUBECTL) ## Remove it from the hub that KUBECONFIG names
+	@deploy/remove '$(KUBECTL)' '$(IMAGE)'
 
 .PHONY: picture
 picture: bin/ocm-sandbox image-root bin/ocm-demo ## Record docs/demo.svg, the README's picture, from a run of the demo
 	@$(GO_BUILD) -o bin/demo-picture ./test/demo/cmd/demo-picture
 	@bin/ocm-demo --dir='$(SANDBOX_DIR)' --image='$(IMAGE)' --once | bin/demo-picture --out=docs/demo.svg
 
-.PHONY: shell-image
-shell-image: ## Lay out the tests' stand-in for an image with a shell
-	@go build -C test/shell -trimpath -ldflags '-s -w' -o $(CURDIR)/bin/shell-image/bin/sh ./cmd/sh
+BENCH_FLAGS ?=
+BENCH_JSON ?= artifacts/bench.json
 
-.PHONY: fmt
-fmt: bin/golangci-lint ## Format all Go code
-	@for m in $(MODULES); do (cd $$m && $(LINT) fmt --config $(CURDIR)/.golangci.yml ./...); done
-
-.PHONY: lint
-lint: bin/golangci-lint ## Check style and the rules of which package may import which
-	@for m in $(MODULES); do echo "lint $$m"; (cd $$m && $(LINT) run --config $(CURDIR)/.golangci.yml ./...); done
-
-bin/golangci-lint: tools/go.mod tools/go.sum
-	@echo "building the linter, once: about a minute"
-	@cd tools && $(GO_BUILD) -ldflags '-s -w' -o $(CURDIR)/$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
-
-.PHONY: clean
-clean: sandbox-down ## End the sandbox and remove everything that was built
-	rm -rf bin artifacts hub-of-hubs-status-sync/bin
-
-##@ Tests
-
-.PHONY: test-unit
-test-unit: ## Test what needs no cluster
-	go test -trimpath $(TEST_FLAGS) ./...
-	go test -C hub-of-hubs-status-sync -trimpath $(TEST_FLAGS) ./...
-	go test -C test/bench -trimpath $(TEST_FLAGS) ./...
-
-# the packages with goroutines of ours; the detector's builds share nothing with the others
-RACE_PACKAGES := ./pkg/agent/... ./pkg/hub/controller ./pkg/hub/rollout
-
-.PHONY: test-race
-test-race: export CGO_ENABLED := 1
-test-race: ## Run the unit tests of what is concurrent under the race detector (needs gcc)
-	go test -trimpath -race -timeout 15m $(TEST_FLAGS) $(RACE_PACKAGES)
-	go test -C hub-of-hubs-status-sync -trimpath -race -timeout 15m $(TEST_FLAGS) ./...
-
-.PHONY: test-sandbox
-test-sandbox: sandbox-programs ## Test the sandbox itself, with real control planes
-	go test -C sandbox -trimpath -tags sandbox -timeout 8m $(TEST_FLAGS) ./...
-
-.PHONY: test-e2e
-test-e2e: sandbox-programs image-root shell-image ## Run the end-to-end scenarios on a sandbox with two managed clusters
-	@test/e2e/on-sandbox $(IMAGE) $(IMAGE_ROOT) $(TEST_FLAGS)
-
-.PHONY: test-situations
-test-situations: sandbox-programs image-root ## Run the registration agent's situations 1 to 4 (LONG_TESTS=1: all) on sandboxes
-	@test/situations/on-sandbox $(IMAGE) $(IMAGE_ROOT) $(TEST_FLAGS)
-
-.PHONY: test-postgres
-test-postgres: sandbox-programs ## Test the hub of hubs with real PostgreSQL (one of its own or TEST_DATABASE_URL) and kube-apiserver
-	go test -C hub-of-hubs-status-sync -trimpath -tags postgres -timeout 8m $(TEST_FLAGS) ./pkg/postgres/...
-	go test -C hub-of-hubs-status-sync/test -trimpath -tags postgres -timeout 8m $(TEST_FLAGS) ./...
-
-.PHONY: test-long
-test-long: export LONG_TESTS := 1
-test-long: test ## make test with its long cases, and fuzzing (FUZZTIME=30s each)
-	@test/long
+.PHONY: bench
+bench: sandbox-programs image-root ## Measure it beside the floor and the rival: an hour (BENCH_FLAGS=--quick: minutes)
+	@test/bench/run '$(IMAGE)' '$(IMAGE_ROOT)' '$(BENCH_JSON)' $(BENCH_FLAGS)
 
 .PHONY: fleet-hub
 fleet-hub: sandbox-programs build ## Measure the hub controller with 5,000 clusters (FLEET_FLAGS=--quick: 500)
@@ -160,14 +99,6 @@ fleet-hub: sandbox-programs build ## Measure the hub controller with 5,000 clust
 	@unshare --map-root-user --net sh -c 'ip link set lo up && exec bin/fleet-hub $(FLEET_FLAGS)'
 
 ##@ The sandbox: OCM on this machine without Docker
-
-.PHONY: bin/ocm-sandbox
-bin/ocm-sandbox:
-	@go build -C sandbox -trimpath -o $(CURDIR)/$@ ./cmd/ocm-sandbox
-
-.PHONY: bin/ocm-demo
-bin/ocm-demo:
-	@$(GO_BUILD) -o $@ ./test/demo/cmd/ocm-demo
 
 .PHONY: sandbox-programs
 sandbox-programs: bin/ocm-sandbox ## Build etcd, Kubernetes and OCM from their Go modules (once, 8 to 10 minutes)
@@ -185,13 +116,13 @@ sandbox-status: bin/ocm-sandbox ## Show the sandbox's clusters, their kubeconfig
 sandbox-down: bin/ocm-sandbox ## End the sandbox: no process and no file is left
 	@$(SANDBOX) down
 
-##@ Hub of hubs
+##@ The hub of hubs
 
 HUB_OF_HUBS_REGISTRY ?= quay.io/open-cluster-management
-HUB_OF_HUBS_TAG ?= v0.1.0
+HUB_OF_HUBS_TAG ?= $(RELEASED)
 
 .PHONY: hub-of-hubs-programs
-hub-of-hubs-programs: ## Build the hub of hubs' programs into hub-of-hubs-status-sync/bin/
+hub-of-hubs-programs: ## Build its programs into hub-of-hubs-status-sync/bin/
 	@$(MAKE) -C hub-of-hubs-status-sync build
 
 .PHONY: hub-of-hubs-images
@@ -203,44 +134,21 @@ demo-hub-of-hubs: sandbox-programs image-root hub-of-hubs-programs ## Show a sta
 	@go build -C hub-of-hubs-status-sync/test -trimpath -o $(CURDIR)/bin/demo-hub-of-hubs ./cmd/demo-hub-of-hubs
 	@bin/demo-hub-of-hubs --image='$(IMAGE)' $(if $(ONCE),--once)
 
-##@ Benchmark
-
-BENCH_FLAGS ?=
-BENCH_JSON ?= artifacts/bench.json
-RIVAL := open-cluster-management.io/addon-framework
-
-.PHONY: bench
-bench: sandbox-programs image-root ## Measure the add-on beside the floor and the rival: an hour (BENCH_FLAGS=--quick: minutes)
-	@mkdir -p bin/bench/floor/usr/local/bin bin/bench/rival/tmp $(dir $(BENCH_JSON))
-	@chmod 1777 bin/bench/rival/tmp # the rival writes there, as in its own image
-	@go build -C test/bench -trimpath -ldflags '-s -w' -o $(CURDIR)/bin/bench/floor/usr/local/bin/floor ./cmd/floor
-	@go build -C test/bench -trimpath -o $(CURDIR)/bin/ocm-bench ./cmd/ocm-bench
-	@go build -C test/bench/rival -trimpath -ldflags '-s -w' -o $(CURDIR)/bin/bench/rival/helloworld $(RIVAL)/cmd/example/helloworld
-	@bin/ocm-bench --sandbox='$(CURDIR)/bin/ocm-sandbox --programs=bin/sandbox --module=sandbox/programs' \
-		--image=$(IMAGE) --image-root=$(IMAGE_ROOT) --kubectl=bin/sandbox/kubectl --deploy=deploy \
-		--rival-deploy="$$(go list -C test/bench/rival -m -f '{{.Dir}}' $(RIVAL))/examples/deploy/addon/helloworld" \
-		--json=$(BENCH_JSON) $(BENCH_FLAGS)
-
 # sizes: BENCH_STATUS_FLAGS="--hubs=10 --clusters=300 --policies=45"; --help lists them
 BENCH_STATUS_FLAGS ?=
 
 .PHONY: bench-status
-bench-status: sandbox-programs hub-of-hubs-programs ## Measure the hub of hubs' status at 10 million rows: half an hour (BENCH_STATUS_FLAGS: other sizes)
+bench-status: sandbox-programs hub-of-hubs-programs ## Measure it at 10 million rows: half an hour (BENCH_STATUS_FLAGS: other sizes)
 	@go build -C hub-of-hubs-status-sync/test -trimpath -o $(CURDIR)/bin/bench-status ./cmd/bench-status
 	@bin/bench-status $(BENCH_STATUS_FLAGS)
 
-##@ On kind: OCM on clusters that run as Docker containers
+##@ kind: OCM on clusters that run as Docker containers
 
 KIND_DIR ?= .kind
 KIND_PREFIX ?=
 KIND_NODE_IMAGE ?=
 OCM_IMAGES ?= auto
 KIND := bin/ocm-kind --dir=$(KIND_DIR) --prefix=$(KIND_PREFIX)
-
-.PHONY: bin/ocm-kind
-bin/ocm-kind:
-	@test -e $@ || echo "building bin/ocm-kind, with kind and Helm as libraries: about 2 minutes the first time"
-	@go build -C test/kind -trimpath -o $(CURDIR)/$@ ./cmd/ocm-kind
 
 .PHONY: kind-up
 kind-up: bin/ocm-kind ## Create kind clusters, hub and CLUSTERS managed ones (KIND_NODE_IMAGE, KIND_PREFIX)
@@ -258,34 +166,145 @@ kind-load: bin/ocm-kind images ## Build IMAGE and AGENT_IMAGE and give them to t
 kind-down: bin/ocm-kind ## Delete the kind clusters and their kubeconfigs
 	@$(KIND) down
 
-.PHONY: e2e
-e2e: bin/ocm-kind images shell-image $(BUILT_KUBECTL) ## Run the end-to-end scenarios on kind clusters of their own (KEEP=1 keeps them, LONG_TESTS=1: situations too)
-	@KUBECTL=$(KUBECTL) OCM_IMAGES=$(OCM_IMAGES) KIND_NODE_IMAGE=$(KIND_NODE_IMAGE) KEEP=$(KEEP) \
-		AGENT_IMAGE=$(AGENT_IMAGE) test/e2e/on-kind $(IMAGE) $(TEST_FLAGS)
+##@ Tests
 
-.PHONY: functional-test-full
-functional-test-full: bin/ocm-kind images shell-image $(BUILT_KUBECTL) ## Run the lease sidecar's scenarios on kind clusters of their own, two managed ones
-	@KUBECTL=$(KUBECTL) OCM_IMAGES=$(OCM_IMAGES) KIND_NODE_IMAGE=$(KIND_NODE_IMAGE) KEEP=$(KEEP) \
-		test/e2e/lease/on-kind $(AGENT_IMAGE) $(TEST_FLAGS)
+.PHONY: test
+test: test-unit test-sandbox ## All tests that need neither Docker nor a database: about 20 minutes once the programs are built
+	@$(MAKE) -j2 test-e2e test-situations # side by side: both mostly wait
 
-.PHONY: e2e-hub-of-hubs
-e2e-hub-of-hubs: bin/ocm-kind images hub-of-hubs-images $(BUILT_KUBECTL) ## Run the hub of hubs' programs as pods on kind clusters of their own, with PostgreSQL on this machine (KEEP=1 keeps the clusters)
-	@KUBECTL=$(KUBECTL) OCM_IMAGES=$(OCM_IMAGES) KIND_NODE_IMAGE=$(KIND_NODE_IMAGE) KEEP=$(KEEP) \
-		hub-of-hubs-status-sync/test/pods/on-kind $(IMAGE) $(HUB_OF_HUBS_REGISTRY)/hub-of-hubs-status-sync:$(HUB_OF_HUBS_TAG) $(TEST_FLAGS)
+.PHONY: test-unit
+test-unit: ## Test what needs no cluster
+	go test -trimpath $(TEST_FLAGS) ./...
+	go test -C hub-of-hubs-status-sync -trimpath $(TEST_FLAGS) ./...
+	go test -C test/bench -trimpath $(TEST_FLAGS) ./...
+	go test -C tools -trimpath $(TEST_FLAGS) .
+	go test -C tools/release -trimpath $(TEST_FLAGS) ./...
+
+# the detector's builds share nothing with the others
+.PHONY: test-race
+test-race: export CGO_ENABLED := 1
+test-race: ## Run the products' unit tests under the race detector (needs a C compiler; Debian: apt-get install gcc libc6-dev)
+	go test -trimpath -race -timeout 15m $(TEST_FLAGS) ./pkg/... ./internal/... ./manifests/...
+	go test -C hub-of-hubs-status-sync -trimpath -race -timeout 15m $(TEST_FLAGS) ./...
+
+.PHONY: test-sandbox
+test-sandbox: sandbox-programs ## Test the sandbox itself, with real control planes
+	go test -C sandbox -trimpath -tags sandbox -timeout 12m $(TEST_FLAGS) ./...
+
+.PHONY: test-e2e
+test-e2e: sandbox-programs image-root shell-image ## Run the end-to-end scenarios on sandboxes
+	@test/e2e/on-sandbox $(IMAGE) $(IMAGE_ROOT) $(TEST_FLAGS)
+
+.PHONY: test-situations
+test-situations: sandbox-programs image-root ## Run the registration agent's situations 1 to 4 (LONG_TESTS=1: all) on sandboxes
+	@test/situations/on-sandbox $(IMAGE) $(IMAGE_ROOT) $(TEST_FLAGS)
+
+.PHONY: test-postgres
+test-postgres: sandbox-programs ## Test the hub of hubs with real PostgreSQL (one of its own or TEST_DATABASE_URL) and kube-apiserver
+	go test -C hub-of-hubs-status-sync -trimpath -tags postgres -timeout 12m $(TEST_FLAGS) ./pkg/postgres/...
+	go test -C hub-of-hubs-status-sync/test -trimpath -tags postgres -timeout 12m $(TEST_FLAGS) ./...
 
 .PHONY: test-kind
 test-kind: ## Test the kind tool, and that Helm chart and kustomize base install the same
 	go test -C test/kind -trimpath $(TEST_FLAGS) ./...
 
-##@ On a hub
+.PHONY: test-long
+test-long: export LONG_TESTS := 1
+test-long: test ## make test with its long cases, and fuzzing (FUZZTIME=30s each)
+	@test/long
 
-.PHONY: deploy-example
-deploy-example: $(BUILT_KUBECTL) ## Install the add-on on the hub that KUBECONFIG names (AGENT_IMAGE: the agents' image, IMAGE when it is not set)
-	@deploy/apply '$(KUBECTL)' '$(IMAGE)' '$(AGENT_IMAGE_SET)'
+ON_KIND = KUBECTL=$(KUBECTL) OCM_IMAGES=$(OCM_IMAGES) KIND_NODE_IMAGE=$(KIND_NODE_IMAGE) KEEP=$(KEEP)
 
-.PHONY: undeploy-example
-undeploy-example: $(BUILT_KUBECTL) ## Remove the add-on from the hub that KUBECONFIG names
-	@deploy/remove '$(KUBECTL)' '$(IMAGE)'
+.PHONY: e2e
+e2e: bin/ocm-kind images shell-image $(BUILT_KUBECTL) ## Run the end-to-end scenarios on kind clusters of their own (KEEP=1 keeps them, LONG_TESTS=1: situations too)
+	@$(ON_KIND) AGENT_IMAGE=$(AGENT_IMAGE) test/e2e/on-kind $(IMAGE) $(TEST_FLAGS)
+
+.PHONY: e2e-smoke
+e2e-smoke: bin/ocm-kind images $(BUILT_KUBECTL) ## Run on kind what only real nodes show, and one scenario of each kind: about 11 minutes
+	@$(ON_KIND) AGENT_IMAGE=$(AGENT_IMAGE) test/e2e/on-kind --smoke $(IMAGE) $(TEST_FLAGS)
+
+.PHONY: functional-test-full
+functional-test-full: bin/ocm-kind images shell-image $(BUILT_KUBECTL) ## Run the lease sidecar's scenarios on kind clusters of their own, two managed ones
+	@$(ON_KIND) test/e2e/lease/on-kind $(AGENT_IMAGE) $(TEST_FLAGS)
+
+.PHONY: e2e-hub-of-hubs
+e2e-hub-of-hubs: bin/ocm-kind images hub-of-hubs-images $(BUILT_KUBECTL) ## Run the hub of hubs' programs on kind clusters of their own, with PostgreSQL on this machine (KEEP=1)
+	@$(ON_KIND) hub-of-hubs-status-sync/test/pods/on-kind $(IMAGE) $(HUB_OF_HUBS_REGISTRY)/hub-of-hubs-status-sync:$(HUB_OF_HUBS_TAG) $(TEST_FLAGS)
+
+.PHONY: shell-image
+shell-image: ## Lay out the tests' stand-in for an image with a shell
+	@go build -C test/shell -trimpath -ldflags '-s -w' -o $(CURDIR)/bin/shell-image/bin/sh ./cmd/sh
+
+##@ Development
+
+.PHONY: help
+help: ## List the targets
+	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} \
+		/^[a-z0-9-]+:.*## / {printf "  %-20s %s\n", $$1, $$2}' Makefile
+	@printf '\nVariables: IMAGE, AGENT_IMAGE (IMAGE with -agent), CLUSTERS (%s), SANDBOX_DIR (%s),\nKUBECONFIG (deploy-example), ONCE (demo), KIND_DIR, KIND_PREFIX, KIND_NODE_IMAGE, OCM_IMAGES (kind), VERSION (release)\n' '$(CLUSTERS)' '$(SANDBOX_DIR)'
+
+.PHONY: fmt
+fmt: bin/golangci-lint ## Format all Go code
+	@for m in $(MODULES); do (cd $$m && $(LINT) fmt --config $(CURDIR)/.golangci.yml ./...); done
+
+.PHONY: lint
+lint: bin/golangci-lint ## Check style and the rules of which package may import which
+	@for m in $(MODULES); do echo "lint $$m"; (cd $$m && $(LINT) run --config $(CURDIR)/.golangci.yml ./...); done
+
+.PHONY: check
+check: ## Check that the versions agree, and that dependency updates cover every module
+	@tools/check-updates
+	@$(RELEASE_TOOL) check
+
+.PHONY: generate
+generate: ## Write the files that are made from others
+
+.PHONY: check-generated
+check-generated: ## Check that make generate changes nothing
+	@tools/check-generated
+
+SINCE ?= $(shell cat .ci/since 2>/dev/null)
+
+.PHONY: check-commits
+check-commits: ## Check the subject and the sign-off of every commit after SINCE
+	@tools/check-commits '$(SINCE)'
+
+.PHONY: clean
+clean: sandbox-down ## End the sandbox and remove everything that was built
+	rm -rf bin artifacts dist hub-of-hubs-status-sync/bin
+
+##@ Release
+
+# the user's, or that of the file VERSION
+RELEASE_VERSION = $(if $(filter-out file,$(origin VERSION)),$(VERSION),$(RELEASED))
+RELEASE_TOOL = go run -C tools/release -trimpath ./cmd/release --source='$(CURDIR)'
+
+.PHONY: release-prepare
+release-prepare: ## Write VERSION (such as v0.2.0) to all places that name it, and date the changelog
+	@SOURCE_DATE_EPOCH=$$(date +%s) $(RELEASE_TOOL) --version='$(RELEASE_VERSION)' set
+
+.PHONY: release
+release: ## Build the release VERSION of the commit that is checked out into dist/ (docs/release.md)
+	@$(RELEASE_TOOL) --version='$(RELEASE_VERSION)' build
+
+# What the targets above build for themselves.
+
+.PHONY: bin/ocm-sandbox
+bin/ocm-sandbox:
+	@go build -C sandbox -trimpath -o $(CURDIR)/$@ ./cmd/ocm-sandbox
+
+.PHONY: bin/ocm-demo
+bin/ocm-demo:
+	@$(GO_BUILD) -o $@ ./test/demo/cmd/ocm-demo
+
+.PHONY: bin/ocm-kind
+bin/ocm-kind:
+	@test -e $@ || echo "building bin/ocm-kind, with kind and Helm as libraries: about 2 minutes the first time"
+	@go build -C test/kind -trimpath -o $(CURDIR)/$@ ./cmd/ocm-kind
+
+bin/golangci-lint: tools/go.mod tools/go.sum
+	@echo "building the linter, once: about a minute"
+	@cd tools && $(GO_BUILD) -ldflags '-s -w' -o $(CURDIR)/$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 
 $(CURDIR)/bin/sandbox/kubectl: bin/ocm-sandbox
 	@$(SANDBOX) build kubectl
