@@ -5,6 +5,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -164,4 +166,25 @@ updates:
 			t.Errorf("passed: %t\n%s", passed, output)
 		}
 	})
+}
+
+// The workflows run what .ci/run runs.
+func TestWorkflows(t *testing.T) {
+	targets := func(path string, pattern *regexp.Regexp) (found []string) {
+		t.Helper()
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, match := range pattern.FindAllStringSubmatch(string(text), -1) {
+			found = append(found, strings.Fields(match[1])...)
+		}
+		slices.Sort(found)
+		return slices.Compact(found)
+	}
+	local := targets("../.ci/run", regexp.MustCompile(`(?m)^\s+(?:run make|tests) ([a-z0-9-]+)`))
+	workflow := targets("../.github/workflows/ci.yml", regexp.MustCompile(`(?m)^\s+- make ([a-z0-9 -]+)$`))
+	if len(local) == 0 || !slices.Equal(local, workflow) {
+		t.Errorf(".ci/run runs       %v\nthe workflow runs %v", local, workflow)
+	}
 }
