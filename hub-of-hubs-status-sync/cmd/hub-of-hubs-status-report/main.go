@@ -1,5 +1,5 @@
-// Command hub-of-hubs-status-report keeps a leaf hub's rows in
-// the database of a hub of hubs true to it. See package reporter.
+// Command hub-of-hubs-status-report writes the status of a leaf hub to the
+// database of a hub of hubs. See package reporter.
 package main
 
 import (

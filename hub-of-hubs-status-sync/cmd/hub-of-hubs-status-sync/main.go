@@ -1,5 +1,5 @@
-// Command hub-of-hubs-status-sync keeps the status of the global hub's objects
-// true to the database of a hub of hubs. See package syncer.
+// Command hub-of-hubs-status-sync writes the status in the database of a hub of
+// hubs to the objects of the global hub. See package syncer.
 package main
 
 import (

@@ -12,7 +12,7 @@ import (
 
 const dropWithin = 30 * time.Second
 
-// NewDatabase creates an empty database and returns its superuser's URL and what drops it.
+// NewDatabase creates an empty database and returns its superuser's URL and a function that drops it.
 func (s *Server) NewDatabase(ctx context.Context) (string, func() error, error) {
 	name := "test_" + rand.String(10)
 	if err := s.Exec(ctx, s.base.String(), "CREATE DATABASE "+name); err != nil {
@@ -26,8 +26,8 @@ func (s *Server) NewDatabase(ctx context.Context) (string, func() error, error) 
 	return s.URL(name), drop, nil
 }
 
-// NewUser creates a user that is a member of a role and returns the URL by which it reaches the database of another URL.
-// It stays until its server ends: roles belong to the server.
+// NewUser creates a user that is a member of a role, and returns the user's URL of the database in databaseURL. The user
+// stays until the server ends, because roles belong to the server.
 func (s *Server) NewUser(ctx context.Context, databaseURL, role string) (string, error) {
 	name := "test_" + rand.String(10)
 	err := s.Exec(ctx, databaseURL, fmt.Sprintf("CREATE USER %s PASSWORD '%s' IN ROLE %s", name, Password, role))
@@ -42,13 +42,13 @@ func (s *Server) NewUser(ctx context.Context, databaseURL, role string) (string,
 	return named.String(), nil
 }
 
-// Exec runs a statement at a URL.
+// Exec runs a statement in the database of a URL.
 func (s *Server) Exec(ctx context.Context, databaseURL, sql string, args ...any) error {
 	conn, err := pgx.Connect(ctx, databaseURL)
 	if err != nil {
 		return err
 	}
-	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // the statement's error says it all
+	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // the statement's error is enough
 	_, err = conn.Exec(ctx, sql, args...)
 	return err
 }

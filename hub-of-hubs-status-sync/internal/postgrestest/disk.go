@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 )
 
-// DiskUsed returns the bytes of all files of a server of one's own: its tables and indexes, what is written ahead and its
-// log. For a server that was there before it is 0.
+// DiskUsed returns the bytes of all files of a temporary server: tables, indexes, write-ahead log and log. It is 0 for a
+// given server.
 func (s *Server) DiskUsed() (int64, error) {
 	if s.dir == "" {
 		return 0, nil
@@ -34,7 +34,7 @@ func (s *Server) DiskUsed() (int64, error) {
 	return total, nil
 }
 
-// ignoreGone takes no offence at a file that the server has just removed.
+// ignoreGone ignores the error of a file that the server has just removed.
 func ignoreGone(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

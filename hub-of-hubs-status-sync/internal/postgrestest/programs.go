@@ -12,12 +12,12 @@ import (
 	"syscall"
 )
 
-// errMissing says how to get what is missing.
+// errMissing names the packages to install.
 var errMissing = errors.New("PostgreSQL's server programs initdb and postgres are neither in PATH nor in " +
 	"/usr/lib/postgresql/*/bin: install them (Debian and Ubuntu: apt-get install postgresql; " +
 	"Fedora: dnf install postgresql-server), or set TEST_DATABASE_URL to a server that tests may create databases in")
 
-// findPrograms returns the directory of initdb and postgres; of several versions the newest.
+// findPrograms returns the directory of initdb and postgres, of several versions the newest.
 func findPrograms() (string, error) {
 	found, err := filepath.Glob("/usr/lib/postgresql/*/bin")
 	if err != nil {
@@ -37,7 +37,7 @@ func findPrograms() (string, error) {
 	return "", errMissing
 }
 
-// version is the number in /usr/lib/postgresql/15/bin.
+// version returns the version in a path, for example 15 of /usr/lib/postgresql/15/bin.
 func version(dir string) int {
 	number, err := strconv.Atoi(filepath.Base(filepath.Dir(dir)))
 	if err != nil {
@@ -51,7 +51,7 @@ func executable(path string) bool {
 	return err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0
 }
 
-// unprivileged returns who the server runs as: nil for the user who runs this, unless that is root.
+// unprivileged returns the user that the server runs as if root runs this, otherwise nil.
 func unprivileged() (*syscall.Credential, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil //nolint:nilnil // no other user is needed
@@ -68,5 +68,5 @@ func unprivileged() (*syscall.Credential, error) {
 		}
 		return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid), NoSetGroups: true}, nil
 	}
-	return nil, errors.New("PostgreSQL refuses to run as root, and there is neither a user postgres nor a user nobody")
+	return nil, errors.New("PostgreSQL does not run as root, and there is neither a user postgres nor a user nobody")
 }

@@ -21,30 +21,30 @@ import (
 )
 
 const (
-	// Password is the superuser's. It has every character that has to be escaped in a URL.
+	// Password is the superuser's. It has every character that must be escaped in a URL.
 	Password = "p@ss:w/o?r#d%+&="
 
 	startWithin = time.Minute
 	pollEvery   = 50 * time.Millisecond
 )
 
-// Options of a server of one's own.
+// Options configure a temporary server.
 type Options struct {
-	// Dir is where the data directory is made and removed; empty: the directory for temporary files.
+	// Dir is the parent of the data directory. The default is the directory for temporary files.
 	Dir string
-	// Settings are set beside those for tests: what is written is not waited for until it is on the disk.
+	// Settings are added to those for tests, which do not wait until writes are on the disk.
 	Settings map[string]string
-	// Address is the IP address of this machine that it listens on; empty: that of loopback.
+	// Address is the IP address to listen on. The default is the loopback address.
 	Address string
-	// TLS: whoever comes needs TLS and a password; URLs have sslmode=verify-full, and the certificate is by an authority
-	// of the server's own.
+	// TLS requires TLS and a password of every client. URLs have sslmode=verify-full, and the server has its own
+	// certificate authority.
 	TLS bool
 }
 
 // Server is a PostgreSQL server.
 type Server struct {
 	base *url.URL
-	// The rest is empty for a server that was there before.
+	// The rest is empty for a given server.
 	dir       string
 	programs  string
 	user      *syscall.Credential
@@ -67,7 +67,7 @@ func Use(ctx context.Context) (*Server, error) {
 	return &Server{base: base}, nil
 }
 
-// Start makes a data directory and starts a server on it.
+// Start creates a data directory and starts a server on it.
 func Start(ctx context.Context, options Options) (*Server, error) {
 	programs, err := findPrograms()
 	if err != nil {
@@ -107,7 +107,7 @@ func Start(ctx context.Context, options Options) (*Server, error) {
 	return server, nil
 }
 
-// create makes the data directory and chooses the port.
+// create creates the data directory and chooses the port.
 func (s *Server) create(ctx context.Context, address string) error {
 	password := filepath.Join(s.dir, "password")
 	if err := os.WriteFile(password, []byte(Password), 0o600); err != nil {
@@ -130,7 +130,7 @@ func (s *Server) create(ctx context.Context, address string) error {
 	return listener.Close()
 }
 
-// command is one of PostgreSQL's programs as the server's user.
+// command returns one of PostgreSQL's programs, to be run as the server's user.
 func (s *Server) command(ctx context.Context, program string, args ...string) *exec.Cmd {
 	command := exec.CommandContext(ctx, filepath.Join(s.programs, program), args...)
 	command.Dir = s.dir
@@ -139,11 +139,11 @@ func (s *Server) command(ctx context.Context, program string, args ...string) *e
 	return command
 }
 
-// Resume starts a server that was stopped or killed, on the data that it has, and returns when it answers.
+// Resume starts a server that was stopped or killed on its data, and returns when it answers.
 func (s *Server) Resume(ctx context.Context) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, pollEvery, startWithin, true, func(ctx context.Context) (bool, error) {
-		// the processes of one that was killed take a moment to notice, and hold the data until then
+		// the processes of a killed server hold the data until they notice its death
 		if s.process == nil {
 			if last = s.start(ctx); last != nil {
 				return false, nil
@@ -165,8 +165,8 @@ func (s *Server) Resume(ctx context.Context) error {
 	return nil
 }
 
-// start starts the server's process. It belongs to a thread that lives as long as it does: the death of that thread, and
-// so of the whole program, ends it.
+// start starts the server's process from a thread that lives as long as the process, so that the end of this program ends
+// the server (PR_SET_PDEATHSIG).
 func (s *Server) start(ctx context.Context) error {
 	args := []string{"-D", filepath.Join(s.dir, "data"), "-p", s.base.Port()}
 	for _, name := range sortedKeys(s.settings) {
@@ -182,7 +182,7 @@ func (s *Server) start(ctx context.Context) error {
 	go func() {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
-		defer log.Close() //nolint:errcheck // what PostgreSQL wrote is in the file
+		defer log.Close() //nolint:errcheck // the file has what PostgreSQL wrote
 		err := command.Start()
 		started <- err
 		if err == nil {
@@ -196,7 +196,7 @@ func (s *Server) start(ctx context.Context) error {
 	return nil
 }
 
-// PID is the process id of a server of one's own, 0 for one that was there before.
+// PID returns the process id of a temporary server, and 0 for a given one.
 func (s *Server) PID() int {
 	if s.process == nil {
 		return 0
@@ -204,7 +204,7 @@ func (s *Server) PID() int {
 	return s.process.Pid
 }
 
-// Dir is the directory that holds everything of a server of one's own.
+// Dir returns the directory of a temporary server.
 func (s *Server) Dir() string { return s.dir }
 
 // URL returns the superuser's URL of a database.
@@ -214,7 +214,7 @@ func (s *Server) URL(database string) string {
 	return named.String()
 }
 
-// Ping says whether the server answers.
+// Ping returns an error if the server does not answer.
 func (s *Server) Ping(ctx context.Context) error {
 	conn, err := pgx.Connect(ctx, s.base.String())
 	if err != nil {
@@ -223,11 +223,11 @@ func (s *Server) Ping(ctx context.Context) error {
 	return conn.Close(ctx)
 }
 
-// Kill ends a server of one's own and all its sessions at once, as a crash does: nothing is written any more, and Resume
-// starts it with a recovery. (The signal that cannot be caught would leave sessions that answer for a moment.)
+// Kill ends a temporary server and its sessions at once, as a crash does, so that Resume starts with a recovery. It does not
+// send SIGKILL, because the sessions would go on answering for a moment.
 func (s *Server) Kill() error { return s.end(syscall.SIGQUIT) }
 
-// Stop ends a server of one's own and removes its directory; one that was there before it leaves alone.
+// Stop ends a temporary server and removes its directory. It leaves a given server alone.
 func (s *Server) Stop() error {
 	if s.dir == "" {
 		return nil
@@ -253,7 +253,7 @@ func (s *Server) end(signal syscall.Signal) error {
 
 func (s *Server) logFile() string { return filepath.Join(s.dir, "log") }
 
-// logTail is the end of what the server said.
+// logTail returns the end of the server's log.
 func (s *Server) logTail() string {
 	const lines = 10
 	content, err := os.ReadFile(s.logFile())
@@ -273,7 +273,7 @@ func sortedKeys(m map[string]string) []string {
 	return keys
 }
 
-// Port is the server's port.
+// Port returns the server's port.
 func (s *Server) Port() int {
 	port, err := strconv.Atoi(s.base.Port())
 	if err != nil {

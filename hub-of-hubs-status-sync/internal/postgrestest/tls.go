@@ -12,15 +12,15 @@ import (
 	certutil "k8s.io/client-go/util/cert"
 )
 
-// Certificate is a server's certificate with its key and the authority that signed it, as PEM.
+// Certificate is a server's certificate with its key and its certificate authority, as PEM.
 type Certificate struct {
-	// Authority is what clients are given (sslrootcert).
+	// Authority is for clients (sslrootcert).
 	Authority []byte
-	// Chain and Key are the server's.
+	// Chain and Key are for the server.
 	Chain, Key []byte
 }
 
-// NewCertificate makes a certificate for an IP address or a DNS name, signed by an authority of its own.
+// NewCertificate returns a certificate for an IP address or a DNS name, signed by a new certificate authority.
 func NewCertificate(host string) (Certificate, error) {
 	chain, key, err := certutil.GenerateSelfSignedCertKey(host, nil, nil)
 	if err != nil {
@@ -40,13 +40,13 @@ func NewCertificate(host string) (Certificate, error) {
 	return Certificate{}, fmt.Errorf("make a certificate for %s: it has no authority", host)
 }
 
-// Authority is the PEM of the authority that signed the certificate of a server with Options.TLS; nil for others.
+// Authority returns the PEM of the certificate authority of a server with Options.TLS, and nil for others.
 func (s *Server) Authority() []byte { return s.authority }
 
-// onlyEncrypted lets in nobody without TLS and a password, by whatever address.
+// onlyEncrypted accepts only connections with TLS and a password, from any address.
 const onlyEncrypted = "# TYPE DATABASE USER ADDRESS METHOD\nhostssl all all all scram-sha-256\n"
 
-// encrypt gives the server a certificate for its address, and has clients verify it.
+// encrypt gives the server a certificate for its address, and makes clients verify it.
 func (s *Server) encrypt(address string) error {
 	certificate, err := NewCertificate(address)
 	if err != nil {
@@ -72,7 +72,7 @@ func (s *Server) encrypt(address string) error {
 	return nil
 }
 
-// giveAway gives files to the server's user.
+// giveAway makes the server's user the owner of files.
 func (s *Server) giveAway(paths ...string) error {
 	if s.user == nil {
 		return nil
@@ -84,7 +84,7 @@ func (s *Server) giveAway(paths ...string) error {
 	return errors.Join(errs...)
 }
 
-// validAddress is where a server of one's own listens.
+// validAddress returns the address that a temporary server listens on.
 func validAddress(address string) (string, error) {
 	if address == "" {
 		return "127.0.0.1", nil

@@ -1,5 +1,5 @@
-// Package runtest is what the tests of both of the hub of hubs' programs share: time that passes for what waits, and
-// flags as users see them. It starts nothing; package program's tests do.
+// Package runtest holds what the tests of both programs share: a clock that advances whenever a goroutine waits for it, and
+// the flags as users see them. It starts no program.
 package runtest
 
 import (
@@ -12,8 +12,8 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// Passing runs f while time passes, a tick whenever something waits for the clock. It fails the test when f has not
-// ended within a minute of real time.
+// Passing runs f and advances the clock by a tick whenever a goroutine waits for it. It fails the test if f has not
+// returned within a minute of real time.
 func Passing(t *testing.T, clock *clocktesting.FakeClock, tick time.Duration, f func()) {
 	t.Helper()
 	ended := make(chan struct{})
@@ -34,8 +34,8 @@ func Passing(t *testing.T, clock *clocktesting.FakeClock, tick time.Duration, f 
 	}
 }
 
-// Flags returns the flags that are added, by name, with their defaults and texts. The flags of the logs are Kubernetes'
-// own: they are left out, and the test fails where there are none.
+// Flags returns the flags that are added, by name, with their defaults and texts. It omits Kubernetes' logging flags, and
+// fails the test if they are missing.
 func Flags(t *testing.T, add func(*pflag.FlagSet)) []string {
 	t.Helper()
 	logs, all := pflag.NewFlagSet("", pflag.ContinueOnError), pflag.NewFlagSet("", pflag.ContinueOnError)

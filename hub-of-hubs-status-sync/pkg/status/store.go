@@ -5,12 +5,11 @@ import (
 	"time"
 )
 
-// Kind is what a status is about: a kind of custom resource on the global hub, or a kind of object that a leaf hub
-// reports.
+// Kind is a kind of custom resource on the global hub, or a kind of object that a leaf hub reports.
 type Kind string
 
-// The kinds. The first seven are aggregated on the global hub; all but Policy and AddOnSummary are also what a leaf hub
-// reports as whole objects, and the last two are reported alone.
+// The kinds. The first seven are aggregated on the global hub. All but Policy and AddOnSummary are reported by leaf hubs as
+// whole objects. The last two are only reported.
 const (
 	KindPolicy             Kind = "Policy"
 	KindPlacementRule      Kind = "PlacementRule"
@@ -18,7 +17,7 @@ const (
 	KindPlacementDecision  Kind = "PlacementDecision"
 	KindSubscriptionStatus Kind = "SubscriptionStatus"
 	KindSubscriptionReport Kind = "SubscriptionReport"
-	// KindAddOnSummary is what the leaf hubs' ManagedClusterAddOns of one name come to.
+	// KindAddOnSummary aggregates the leaf hubs' ManagedClusterAddOns with one name.
 	KindAddOnSummary Kind = "AddOnSummary"
 
 	KindManagedClusterAddOn Kind = "ManagedClusterAddOn"
@@ -28,40 +27,41 @@ const (
 // Key names one object on the global hub whose status is an aggregate of rows.
 type Key struct {
 	Kind Kind
-	// ID is the uid that the object has, or had, on the global hub: the id of its row in spec.*. For
-	// PlacementDecision it is the Placement's, for SubscriptionStatus and SubscriptionReport the Subscription's, and
-	// for AddOnSummary the add-on's name.
+	// ID is the object's uid on the global hub, which is the id of its row in spec.*. For PlacementDecision it is the
+	// Placement's, for SubscriptionStatus and SubscriptionReport the Subscription's. For AddOnSummary it is the add-on's
+	// name.
 	ID string
 }
 
-// Cursor is a place in the log of changes. Its content is the store's; the zero value is before everything.
+// Cursor is a position in the log of changes. Only the store interprets it. The zero value is before every change.
 type Cursor string
 
-// Change says that the rows behind a key changed.
+// Change is a change of a key's rows.
 type Change struct {
 	Key Key
-	// Age is how long ago the oldest of the key's changes was made, by the database's clock.
+	// Age is the time since the oldest change of the key, by the database's clock.
 	Age time.Duration
 }
 
-// Changes is what has changed since a cursor, each key once.
+// Changes holds the changes since a cursor, each key once.
 type Changes struct {
 	Changed []Change
-	// Next is where the next look begins. A change that was made before it and is committed after it is not lost.
+	// Next is the cursor for the next call. Changes that began before it and are committed after it are not lost.
 	Next Cursor
-	// Reset says that the log cannot tell what changed since the cursor: it is the zero value, the log was trimmed
-	// beyond it, a table was truncated, or the database is another one. Everything has to be looked at; Changed may
-	// still name keys.
+	// Reset is true if the log does not have every change since the cursor: the cursor is the zero value, the log was
+	// trimmed after it, a table was truncated, or the database is another one. The caller has to sync every object.
+	// Changed may still have keys.
 	Reset bool
 }
 
-// Heartbeats says when each leaf hub was last heard of.
+// Heartbeats holds the last heartbeat of each leaf hub.
 type Heartbeats struct {
-	// Now is the database's clock when it was asked; only its distance to the other times means something.
+	// Now is the database's clock at the time of the query. Only the difference to the other times is meaningful.
 	Now time.Time
-	// Started is when the database's server started: before that nobody could beat. Zero: it is not known.
+	// Started is the start time of the database's server, before which no hub could send a heartbeat. It is zero if
+	// unknown.
 	Started time.Time
-	// Last has no entry for a leaf hub that never beat.
+	// Last has no entry for a leaf hub that never sent one.
 	Last map[string]time.Time
 }
 
@@ -74,65 +74,64 @@ type ComplianceRow struct {
 	Compliance string
 }
 
-// PayloadRow is one object as one leaf hub has it. The payload is JSON of any shape: nothing checks what a writer puts
-// there.
+// PayloadRow is an object of one leaf hub. The payload is JSON of any shape, because the database does not validate it.
 type PayloadRow struct {
 	LeafHub string
 	Payload []byte
-	// Count is how many objects of the leaf hub have this payload; zero counts as one. Only of an AddOnSummary, whose
-	// payloads have nothing but their conditions' types, statuses and reasons, it may be more than one.
+	// Count is the number of objects of the leaf hub with this payload. Zero means one. It is above one only for an
+	// AddOnSummary, whose payloads hold only the types, statuses and reasons of conditions.
 	Count int64
 }
 
-// Object is everything that the database knows about one key.
+// Object holds all rows of one key.
 type Object struct {
 	Key Key
-	// Found is false when spec.* has no such row, or has it marked as deleted, or it is outside the namespace that the
-	// store is limited to; rows are then not read. An AddOnSummary is always found.
+	// Found is false if spec.* has no such row, if the row is marked as deleted, or if it is outside the namespace of the
+	// store. Rows are then not read. An AddOnSummary is always found.
 	Found bool
 	// Namespace and Name are those of the row in spec.*: of the Placement for a PlacementDecision, of the
 	// Subscription for a SubscriptionStatus or SubscriptionReport. For an AddOnSummary, Name is the add-on's.
 	Namespace, Name string
-	// Compliance are the rows of a Policy, Payloads those of every other kind, in no order.
+	// Compliance holds the rows of a Policy, Payloads those of every other kind, in no order.
 	Compliance []ComplianceRow
 	Payloads   []PayloadRow
 }
 
-// Snapshot is what was in the database at one moment.
+// Snapshot is a consistent read of several objects.
 type Snapshot struct {
-	// Objects are in the order of the keys that were asked for, one for each.
+	// Objects has one entry for each requested key, in the same order.
 	Objects    []Object
 	Heartbeats Heartbeats
-	// Rows is how many rows were read: of status.*, where those of an AddOnSummary that are alike are one.
+	// Rows is the number of rows that were read from status.*. Equal rows of an AddOnSummary count as one.
 	Rows int
 }
 
-// ChangeLog tells what changed.
+// ChangeLog returns changes of the database.
 type ChangeLog interface {
-	// Changes returns what changed since the cursor. It asks the database once and writes nothing.
+	// Changes returns the changes since the cursor, with one query and no write.
 	Changes(ctx context.Context, since Cursor) (Changes, error)
-	// Listen calls notify once when it listens and then whenever something may have changed, until the context ends
-	// or the connection breaks. Notifications can be missed; Changes cannot.
+	// Listen calls notify once when it listens, and then for each notification, until the context ends or the connection
+	// breaks. Notifications can be lost; Changes is complete.
 	Listen(ctx context.Context, notify func()) error
 }
 
-// Reader reads what is to be aggregated.
+// Reader reads the rows to aggregate.
 type Reader interface {
-	// Read returns all rows of the keys as they were at one moment. An error in the middle is an error of the whole.
+	// Read returns all rows of the keys under one snapshot, or an error.
 	Read(ctx context.Context, keys []Key) (Snapshot, error)
-	// Scan returns the keys of all that spec.* has and that is not deleted, ordered, limit at a time, after the given
-	// one; the zero Key is before all. Fewer than limit means that there are no more.
+	// Scan returns the keys of the objects in spec.* that are not deleted, ordered, at most limit after the given one.
+	// The zero Key is before all. Fewer than limit keys are the last ones.
 	Scan(ctx context.Context, after Key, limit int) ([]Key, error)
-	// KeysOfHub returns the keys that a leaf hub has rows of.
+	// KeysOfHub returns the keys with rows of a leaf hub.
 	KeysOfHub(ctx context.Context, leafHub string) ([]Key, error)
 }
 
-// HeartbeatReader tells when the leaf hubs were last heard of.
+// HeartbeatReader returns the leaf hubs' heartbeats.
 type HeartbeatReader interface {
 	Heartbeats(ctx context.Context) (Heartbeats, error)
 }
 
-// ComplianceEntry is what one cluster says about one policy.
+// ComplianceEntry is the compliance of one cluster with one policy.
 type ComplianceEntry struct {
 	// PolicyID is the policy's uid on the global hub.
 	PolicyID, Cluster string
@@ -142,14 +141,14 @@ type ComplianceEntry struct {
 	Compliance string
 }
 
-// ObjectEntry is one object as the leaf hub has it.
+// ObjectEntry is an object of the leaf hub.
 type ObjectEntry struct {
 	Kind Kind
-	// ID is a uuid: the uid on the global hub, or on the leaf hub. It is not used for a ManagedCluster.
+	// ID is the object's uid on the global hub, or on the leaf hub. It is unused for a ManagedCluster.
 	ID string
-	// Payload is the object as JSON; its name and namespace are those in its metadata.
+	// Payload is the object as JSON. Its metadata has the name and namespace.
 	Payload []byte
-	// Error is 'none' (also when empty) or 'disconnected'; it is used for a ManagedCluster alone.
+	// Error is 'none' (also when empty) or 'disconnected'. It is used for a ManagedCluster only.
 	Error string
 }
 
@@ -159,40 +158,40 @@ type ObjectRef struct {
 	Namespace, Name string
 }
 
-// Batch is what a leaf hub has to say at once. Of two entries about the same thing the later one counts.
+// Batch is a report of a leaf hub that is written in one transaction. Of two entries about the same row the later counts.
 type Batch struct {
 	Compliance []ComplianceEntry
-	// CompletePolicies are the ids of the policies whose entries in Compliance are all that the leaf hub has: its rows
-	// of other clusters go. A policy without entries goes altogether.
+	// CompletePolicies lists the policies of which Compliance has every entry of the leaf hub. Rows of other clusters are
+	// deleted. For example, a policy without entries loses all rows.
 	CompletePolicies []string
 	Objects          []ObjectEntry
 	Removed          []ObjectRef
 }
 
-// Rejection is an entry that the database could not take, and why. The others were written.
+// Rejection is an entry that was not written, with the reason. The other entries were written.
 type Rejection struct {
 	Entry  string
 	Reason string
 }
 
-// Result says what a batch changed: rows that were as they should be do not count.
+// Result counts the rows that a batch changed.
 type Result struct {
 	Written, Removed int
 	Rejected         []Rejection
 }
 
-// Inventory is what the database has of a leaf hub.
+// Inventory lists the objects with rows of a leaf hub.
 type Inventory struct {
 	Policies []string
 	Objects  []ObjectRef
 }
 
-// Writer writes what a leaf hub reports. Each call ends by itself, at the latest when the store's own limit is over.
+// Writer writes the report of a leaf hub. The store bounds the time of each call.
 type Writer interface {
 	// Apply writes a batch in one transaction. The same batch again changes nothing.
 	Apply(ctx context.Context, leafHub string, batch Batch) (Result, error)
-	// Present returns what the database has of the leaf hub, so that what is gone can be removed.
+	// Present returns the objects with rows of the leaf hub, so that the caller can delete obsolete ones.
 	Present(ctx context.Context, leafHub string) (Inventory, error)
-	// Heartbeat says that the leaf hub is there.
+	// Heartbeat records that the leaf hub is up.
 	Heartbeat(ctx context.Context, leafHub string) error
 }

@@ -7,12 +7,12 @@ import (
 	"slices"
 )
 
-// maxDecisions is how many decisions a PlacementDecision has at most; it is the
-// limit of Open Cluster Management's placement controller, which its readers
-// rely on.
+// maxDecisions is the maximum number of decisions in a PlacementDecision. Readers
+// rely on this limit of Open Cluster Management's placement controller
+// (https://github.com/open-cluster-management-io/ocm/blob/v1.2.1/pkg/placement/controllers/scheduling/scheduling_controller.go).
 const maxDecisions = 100
 
-// hubGroup is a decision group of a Placement as one leaf hub has it.
+// hubGroup is a decision group of a Placement on one leaf hub.
 type hubGroup struct {
 	hub   string
 	index int
@@ -22,19 +22,19 @@ type hubGroup struct {
 // group is a decision group of all hubs.
 type group struct {
 	name string
-	// parts are the places of the hubs' groups that make it up.
+	// parts are the indexes of the hubs' groups that were merged into it.
 	parts []int
 }
 
-// mergeGroups makes the groups of all hubs of the groups of each, in their order;
-// hubs are in order, too.
+// mergeGroups merges the groups of each hub by name. Groups and hubs are given in
+// order.
 //
-// Every hub divides its own clusters by one decision strategy, so that the same
-// index means different groups on two hubs: a hub without a cluster for the first
-// group begins with the second, and a large group takes several indexes. The first
-// groups of a name are therefore one group, then the second ones, and so on; the
-// names are in the order that the hubs have them in, and what has no name is last,
-// as the placement controller has it. A rollout goes by that order.
+// Every hub divides its own clusters by the same strategy, so an index means
+// different groups on two hubs. For example, a hub without canaries has the rest
+// at index 0, and a large group takes several indexes. So the first groups of a
+// name are merged, then the second ones, and so on. Names are in the order in
+// which the hubs have them, and groups without a name are last, as in the
+// placement controller. Rollouts follow this order.
 func mergeGroups(all []hubGroup) []group {
 	sequences := sequencesOf(all)
 	type key struct {
@@ -77,7 +77,7 @@ func mergeGroups(all []hubGroup) []group {
 	return result
 }
 
-// sequencesOf are the places of each hub's groups, in the hub's order.
+// sequencesOf returns the indexes of each hub's groups, in the hub's order.
 func sequencesOf(all []hubGroup) [][]int {
 	places := make([]int, len(all))
 	for i := range places {
@@ -98,9 +98,9 @@ func sequencesOf(all []hubGroup) [][]int {
 	return sequences
 }
 
-// rankNames orders names so that one comes before another where a hub has them in
-// this order. Hubs that contradict each other have different versions of the
-// Placement's spec; then any order will do that does not change by itself.
+// rankNames orders names topologically by the order in which each hub has them.
+// Hubs that contradict each other have different versions of the Placement's spec.
+// Then any stable order is right.
 func rankNames(sequences [][]string) map[string]int {
 	rank := map[string]int{}
 	for _, sequence := range sequences {
@@ -119,9 +119,9 @@ func rankNames(sequences [][]string) map[string]int {
 	return rank
 }
 
-// withoutEmpty are the groups that have clusters, and the first one if none has:
-// the placement controller has empty groups only where no cluster is selected,
-// and readers count on indexes without a gap.
+// withoutEmpty returns the groups with clusters, or the first one if none has any.
+// The placement controller has an empty group only if no cluster is selected, and
+// readers rely on indexes without a gap.
 func withoutEmpty(groups []group, clusters func(group) int) []group {
 	full := slices.DeleteFunc(slices.Clone(groups), func(g group) bool { return clusters(g) == 0 })
 	if len(full) == 0 {
@@ -130,13 +130,13 @@ func withoutEmpty(groups []group, clusters func(group) int) []group {
 	return full
 }
 
-// objectsOf is how many PlacementDecisions a group of so many clusters has.
+// objectsOf returns the number of PlacementDecisions of a group with so many clusters.
 func objectsOf(clusters int) int {
 	return max(1, (clusters+maxDecisions-1)/maxDecisions)
 }
 
-// decisionName is the name of a Placement's PlacementDecision; they are numbered
-// from 1 through all groups.
+// decisionName returns the name of a Placement's PlacementDecision, numbered from 1
+// through all groups.
 func decisionName(placement string, number int) string {
 	return fmt.Sprintf("%s-decision-%d", placement, number)
 }

@@ -8,14 +8,14 @@ import (
 	"open-cluster-management.io/helloworld-addon/manifests"
 )
 
-// Conditions of a ManagedClusterAddOn, and the reason by which the agent says
-// that somebody else's ConfigMaps are in the way.
+// Conditions of a ManagedClusterAddOn, and the reason of a conflict with the
+// ConfigMap of another owner.
 const (
 	conditionAvailable = "Available"
 	reasonConflict     = "Conflict"
 )
 
-// managedClusterAddOn is what matters of a ManagedClusterAddOn on a leaf hub.
+// managedClusterAddOn has the used fields of a ManagedClusterAddOn on a leaf hub.
 type managedClusterAddOn struct {
 	Status struct {
 		Conditions []metav1.Condition `json:"conditions"`
@@ -36,10 +36,9 @@ func (t tally) json() map[string]any {
 	return map[string]any{"clusters": t.clusters, "available": t.available, "configMapsSynced": t.synced, "conflicts": t.conflicts}
 }
 
-// aggregateAddOn makes the AddOnSummary of the add-on: on how many clusters it
-// is enabled, available, has every ConfigMap synced, and has conflicts; of all
-// hubs and of each. Of a stale hub the clusters and conflicts are counted, and
-// nothing good.
+// aggregateAddOn returns the AddOnSummary: the number of clusters on which the
+// add-on is enabled, is available, has every ConfigMap synced, and has conflicts,
+// of all hubs and of each. Of a stale hub only clusters and conflicts count.
 func aggregateAddOn(rows Rows, _ int) ([]Desired, error) {
 	all, err := decodeAll[managedClusterAddOn](rows)
 	if err != nil {
@@ -75,7 +74,7 @@ func aggregateAddOn(rows Rows, _ int) ([]Desired, error) {
 	return []Desired{{Name: rows.Name, Fields: fields}}, nil
 }
 
-// countAddOn counts the clusters whose add-ons are alike.
+// countAddOn returns the counts of a group of equal add-ons.
 func countAddOn(row decoded[managedClusterAddOn]) tally {
 	one := tally{clusters: row.count}
 	for _, condition := range row.object.Status.Conditions {

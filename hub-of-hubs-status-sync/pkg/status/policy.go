@@ -5,39 +5,40 @@ import (
 	"fmt"
 )
 
-// Values of the column compliance, and of the column error.
+// Values of the columns compliance and error.
 const (
 	complianceCompliant    = "compliant"
 	complianceNonCompliant = "non_compliant"
 	errorDisconnected      = "disconnected"
 )
 
-// Values of a Policy's compliance. Unknown is the empty string, as the policy
-// propagator has it.
+// Values of a Policy's compliance. Unknown is the empty string, as in the policy
+// propagator.
 const (
 	policyCompliant    = "Compliant"
 	policyNonCompliant = "NonCompliant"
 	policyUnknown      = ""
 )
 
-// policySummary is the name by which `.status.details` of a Policy says that not
-// every cluster is listed. A policy that is propagated has no other details.
+// policySummary is the name of the entry in `.status.details` of a Policy with a
+// shortened list. A root policy has no other details.
 const policySummary = "hub-of-hubs-summary"
 
-// cluster is a managed cluster's compliance.
+// cluster is the compliance of a managed cluster.
 type cluster struct{ hub, name, compliance string }
 
-// aggregatePolicy makes `.status.status`, the compliance of each cluster, sorted
-// by the clusters' names and then by hub, and `.status.compliant`, the whole
-// policy's: NonCompliant if one cluster is, else unknown if one is unknown, else
-// Compliant, and unknown without clusters, which is the rule of
-// governance-policy-propagator (CalculateRootCompliance).
+// aggregatePolicy returns `.status.status`, the compliance of each cluster, sorted
+// by cluster and then by hub, and `.status.compliant`, the whole policy's:
+// NonCompliant if one cluster is, otherwise unknown if one is unknown, otherwise
+// Compliant, and unknown without clusters. This is the rule of
+// CalculateRootCompliance in
+// https://github.com/open-cluster-management-io/governance-policy-propagator/blob/v0.16.0/controllers/common/common.go.
 //
-// A cluster that is disconnected, or whose hub is stale, may no longer be what
-// it was: compliant becomes unknown, and non-compliant stays.
+// The compliance of a cluster that is disconnected, or whose hub is stale, becomes
+// unknown. Its non-compliance stays.
 //
-// When not all clusters fit, NonCompliant ones are listed before unknown and
-// unknown before Compliant ones, and `.status.details` has the numbers.
+// A shortened list has NonCompliant clusters before unknown ones and those before
+// Compliant ones, and `.status.details` has the counts.
 func aggregatePolicy(rows Rows, budget int) ([]Desired, error) {
 	clusters := make([]cluster, 0, len(rows.Compliance))
 	count := map[string]int{}
@@ -92,7 +93,7 @@ func overallCompliance(count map[string]int, clusters int) string {
 	}
 }
 
-// clusterListing lists clusters by name, NonCompliant ones before unknown ones.
+// clusterListing orders clusters by name, and ranks NonCompliant ones before unknown ones.
 var clusterListing = listing[cluster]{
 	compare: func(a, b cluster) int {
 		return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.hub, b.hub), cmp.Compare(a.compliance, b.compliance))
@@ -123,7 +124,7 @@ func clusterSize(c cluster) int {
 func clusterEntries(clusters []cluster) []any {
 	entries := make([]any, 0, len(clusters))
 	for _, c := range clusters {
-		// A cluster's namespace on its hub has the cluster's name.
+		// The namespace of a cluster on its hub is the cluster's name.
 		entry := map[string]any{"clustername": c.name, "clusternamespace": c.name}
 		if c.compliance != policyUnknown {
 			entry["compliant"] = c.compliance

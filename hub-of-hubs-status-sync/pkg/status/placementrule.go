@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// placementRule is what matters of a PlacementRule on a leaf hub.
+// placementRule has the used fields of a PlacementRule on a leaf hub.
 type placementRule struct {
 	Status struct {
 		Decisions []ruleDecision `json:"decisions"`
@@ -19,7 +19,7 @@ type ruleDecision struct {
 	hub string
 }
 
-// ruleListing lists decisions by cluster and hub; none is more urgent.
+// ruleListing orders decisions by cluster and hub, without ranks.
 var ruleListing = listing[ruleDecision]{
 	compare: func(a, b ruleDecision) int {
 		return cmp.Or(cmp.Compare(a.ClusterName, b.ClusterName), cmp.Compare(a.hub, b.hub),
@@ -31,10 +31,9 @@ var ruleListing = listing[ruleDecision]{
 	},
 }
 
-// aggregatePlacementRule makes `.status.decisions`, those of all hubs, sorted by
-// cluster and hub. A PlacementRule has no field to say that a hub is stale or
-// that clusters were left out; the note says so, and the syncer makes an event
-// of it.
+// aggregatePlacementRule returns `.status.decisions`, those of all hubs, sorted by
+// cluster and hub. A PlacementRule has no field for stale hubs or omitted clusters,
+// so they are in the note.
 func aggregatePlacementRule(rows Rows, budget int) ([]Desired, error) {
 	all, err := decodeAll[placementRule](rows)
 	if err != nil {
