@@ -1,14 +1,14 @@
-// Package situations holds what happens around the add-on's agent when the
-// registration agent of Open Cluster Management (OCM), on whose Secret it lives,
-// gets into trouble: a cluster that has not joined yet, restarts, bootstrap
-// kubeconfigs that are wrong, certificates that expire behind a broken network, a
-// hub that moves, several hubs, a cluster that leaves, comes back or is renamed.
+// Package situations tests the add-on's agent while the registration agent of Open
+// Cluster Management (OCM), which writes its credentials (docs/design.md#credentials),
+// gets into trouble: a cluster that has not joined yet, restarts, wrong bootstrap
+// kubeconfigs, certificates that expire while the network is broken, a hub that moves,
+// several hubs, a cluster that leaves, comes back or is renamed.
+// docs/situations.md lists them.
 //
-// Each situation is a function that reads as a description. In the end of each,
-// every ConfigMap that is meant for a cluster is there, and nothing else; no copy
-// was deleted on the way that should have stayed; no pod of the add-on was
-// replaced or restarted that the situation does not replace itself; and nobody had
-// to lend a hand.
+// Each situation is a function that reads as a description. At its end the cluster has
+// a copy of every ConfigMap that is meant for it, and no other copy. On the way no copy
+// was deleted that should have stayed, no pod of the add-on was replaced or restarted
+// unless the situation does that itself, and no manual step was needed.
 //
 // OCM's own registration agent is used, as users run it. Situations 1 to 4 know the
 // hub and the managed clusters by kubeconfigs alone, and the way to stop and start
