@@ -2,7 +2,6 @@ package plan
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -363,9 +362,17 @@ func OtherManager(fields []metav1.ManagedFieldsEntry) string {
 	return last.Manager
 }
 
-// sorted calls f with each record, sorted by name.
-func (b *Book) sorted(f func(name string, r *Record)) {
-	for _, name := range slices.Sorted(maps.Keys(b.records)) {
+// each calls f, sorted by name, with the records that Troubles and Stuck are about. A
+// large book has mostly others, of names that are just being written.
+func (b *Book) each(f func(name string, r *Record)) {
+	var names []string
+	for name, r := range b.records {
+		if r.failure != nil || r.contest != nil || r.removal == held {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
 		f(name, b.records[name])
 	}
 }

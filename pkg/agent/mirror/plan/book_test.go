@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"open-cluster-management.io/helloworld-addon/internal/testing/configmaps"
 )
 
 func TestExceeds(t *testing.T) {
@@ -107,6 +109,10 @@ func TestHold(t *testing.T) {
 			first := h.remove("a", false, 0)
 			h.back("a")
 			return []any{first, h.remove("a", false, 60)}
+		}, []any{"1s", "1s"}},
+		{"its source came back after the look, and before it was judged", "a list was behind", func(h *holding) any {
+			h.missing, h.copies = []string{"b"}, 8
+			return []any{h.remove("a", false, 0), h.remove("a", false, 1)}
 		}, []any{"1s", "1s"}},
 		{"sources come back", "their copies are not deleted later", func(h *holding) any {
 			h.judge(five, 8, start)
@@ -307,6 +313,7 @@ func TestChange(t *testing.T) {
 			t.Errorf("%s fails for the first time: %+v", name, change)
 		}
 	}
+	book.End(book.Begin(Action{Kind: Conflict, Name: "conflict"}, nil, &Copy{}, Situation{Now: start}), nil, start)
 	tests := []struct {
 		name, reason string
 		err          error
@@ -320,7 +327,8 @@ func TestChange(t *testing.T) {
 		{"it works still", "nothing changed", nil, "a", "appeared false, cleared false, 0 retried, none left false"},
 		{"the second", "two others are tried at once", nil, "b", "appeared false, cleared true, 2 retried, none left false"},
 		{"the third", "one other is left", nil, "c", "appeared false, cleared true, 1 retried, none left false"},
-		{"the last", "the pace begins anew", nil, "d", "appeared false, cleared true, 0 retried, none left true"},
+		{"the last write", "only the conflict is left, which is not retried", nil, "d", "appeared false, cleared true, 0 retried, none left false"},
+		{"the conflict", "the pace begins anew", nil, "conflict", "appeared false, cleared true, 0 retried, none left true"},
 	}
 	for _, test := range tests {
 		change := book.write(Create, test.object, test.err, start).Change
@@ -328,6 +336,138 @@ func TestChange(t *testing.T) {
 		if diff := cmp.Diff(test.want, got); diff != "" {
 			t.Errorf("%s: %s (-want +got):\n%s", test.name, test.reason, diff)
 		}
+	}
+}
+
+// turns makes turns on the name a of a Book, each a second after the one before.
+type turns struct {
+	*Book
+	now time.Time
+}
+
+func (s *turns) turn(kind Kind, source *Source, target *Copy, err error) (Turn, Outcome) {
+	s.now = s.now.Add(time.Second)
+	action := Action{Kind: kind, Name: "a"}
+	if source != nil {
+		action.Object = scope.desired(source, nil)
+		if target != nil {
+			action.Object = scope.desired(source, target.Meta)
+		}
+	}
+	turn := s.Begin(action, source, target, Situation{Now: s.now})
+	if turn.Wait > 0 {
+		return turn, Outcome{}
+	}
+	return turn, s.End(turn, err, s.now)
+}
+
+// TestTurns: what one turn leaves for the next.
+func TestTurns(t *testing.T) {
+	source := onHub(configMap("a", one))
+	labelled := onManaged(configMap("a", two, owned, immutable, label("team", "blue")))
+	target, none, down := onManaged(configMap("a", two, owned)), (*Copy)(nil), errors.New("no answer")
+	// fight makes repairs until one has to wait for more than one turn.
+	fight := func(s *turns) Turn {
+		for {
+			if turn, _ := s.turn(Update, source, target, nil); turn.Wait > time.Second {
+				return turn
+			}
+		}
+	}
+	tests := []struct {
+		name, reason string
+		do           func(s *turns) any
+		want         any
+	}{
+		{"a change is written", "its latency counts", func(s *turns) any {
+			s.Changed("a", s.now)
+			_, out := s.turn(Create, source, none, nil)
+			return out.Latency
+		}, time.Second},
+		{"a write without a change", "a repair has no latency", func(s *turns) any {
+			_, out := s.turn(Update, source, target, nil)
+			return out.Latency
+		}, time.Duration(0)},
+		{"a change is written at the second attempt", "its latency counts from the change", func(s *turns) any {
+			s.Changed("a", s.now)
+			s.turn(Create, source, none, down)
+			_, out := s.turn(Create, source, none, nil)
+			return out.Latency
+		}, 2 * time.Second},
+		{"a change whose write waits on purpose", "the wait is no latency", func(s *turns) any {
+			fight(s)
+			s.Changed("a", s.now)
+			s.turn(Update, source, target, nil)
+			s.now = s.now.Add(time.Minute)
+			turn, out := s.turn(Update, source, target, nil)
+			return []any{turn.arrival.changed, out.Latency}
+		}, []any{true, time.Duration(0)}},
+		{"the first wait of a contest", "it has to be explained", func(s *turns) any {
+			turn := fight(s)
+			return []any{turn.Wait > 0, turn.Contested}
+		}, []any{true, true}},
+		{"the next wait of a contest", "it is explained", func(s *turns) any {
+			fight(s)
+			s.Explain("a", "injector")
+			turn, _ := s.turn(Update, source, target, nil)
+			return []any{turn.Wait > 0, turn.Contested}
+		}, []any{true, false}},
+		{"the next repair of a contest", "it keeps its reason", func(s *turns) any {
+			fight(s)
+			reason := s.Explain("a", "injector").Reason
+			s.now = s.now.Add(10 * time.Second)
+			s.turn(Update, source, target, nil)
+			contested := s.Troubles().Contested
+			return len(contested) == 1 && contested[0].Reason == reason
+		}, true},
+		{"in sync during a contest", "the name is looked at again when the contest ends", func(s *turns) any {
+			fight(s)
+			_, out := s.turn(InSync, source, target, nil)
+			return out.LookAgain > 0
+		}, true},
+		{"a write that another writer was faster than", "it is a repair as well", func(s *turns) any {
+			s.turn(Update, source, target, stale())
+			return s.records["a"].contest.repairs
+		}, 1},
+		{"a write that the API server refuses", "it repairs nothing", func(s *turns) any {
+			s.turn(Update, source, target, down)
+			return s.records["a"].contest == nil
+		}, true},
+		{"a copy that is deleted and not created again", "the labels of others are created with it", func(s *turns) any {
+			s.turn(Replace, source, labelled, down)
+			turn, _ := s.turn(Create, source, none, down)
+			again, _ := s.turn(Create, source, none, nil)
+			return []string{turn.Action.Object.Labels["team"], again.Action.Object.Labels["team"]}
+		}, []string{"blue", "blue"}},
+		{"a failed write of a name that is held now", "it is no failure any more", func(s *turns) any {
+			s.turn(Update, source, target, down)
+			s.period = time.Minute
+			turn, _ := s.turn(Delete, nil, target, nil)
+			return []any{turn.Wait > 0, turn.Change.Cleared}
+		}, []any{true, true}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, test.do(&turns{NewBook(scope, 0), start})); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", test.reason, diff)
+			}
+		})
+	}
+}
+
+func TestCount(t *testing.T) {
+	source := func(name string, changes ...configmaps.Change) *Source {
+		return onHub(configMap(name, one, changes...))
+	}
+	copies := map[string]*Copy{"synced": onManaged(configMap("synced", one, owned)), "contested": onManaged(configMap("contested", one, owned))}
+	sources := []*Source{source("synced"), source("pending"), source("conflict"), source("failed"), source("contested"),
+		source("out", optOut), source("kube-root-ca.crt")}
+	troubles := Summary{Conflicts: []string{"conflict"}, Failed: []Failure{{Name: "failed"}}, Contested: []Failure{{Name: "contested"}}}
+	want := troubles
+	want.Wanted, want.Synced, want.Pending = 5, 1, 1
+	got := troubles.Count(sources, func(name string) *Copy { return copies[name] })
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(Failure{})); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

@@ -75,6 +75,7 @@ func TestDecide(t *testing.T) {
 		{"given over with the same content", "the marks are missing", configMap("a", one), configMap("a", one, adopt), Update},
 		{"given over by another value", "only true gives over", configMap("a", one), configMap("a", one, annotation(manifests.AdoptAnnotation, "yes")), Conflict},
 		{"given over, immutable", "the API refuses an update", configMap("a", one), configMap("a", two, adopt, immutable), Replace},
+		{"given over, immutable with the same content", "an update may add the marks", configMap("a", one, immutable), configMap("a", one, adopt, immutable), Update},
 		{"given over without source", "nothing to take it for", nil, configMap("a", one, adopt), Ignore},
 		{"copy being deleted, wanted", "create when it is gone", configMap("a", one), configMap("a", one, owned, terminating), Wait},
 		{"copy being deleted, unwanted", "it goes by itself", nil, configMap("a", one, owned, terminating), Ignore},
@@ -152,15 +153,33 @@ func TestWhatIsWritten(t *testing.T) {
 	}
 }
 
-func TestCopiesOfOthersAreNotKeptWhole(t *testing.T) {
-	got := onManaged(configMap("a", one, label("team", "blue"), annotation("note", "long")))
-	want := &Copy{Identity: Identity{Name: "a", Namespace: "copies", UID: "managed-a"}, ResourceVersion: "7"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+// TestWhatIsKept: of the copies, which may be thousands, the cache keeps what a plan
+// needs.
+func TestWhatIsKept(t *testing.T) {
+	managed := func(cm *corev1.ConfigMap) { cm.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "other"}} }
+	id := Identity{Name: "a", Namespace: "copies", UID: "managed-a"}
+	tests := []struct {
+		name string
+		cm   *corev1.ConfigMap
+		want *Copy
+	}{
+		{"an object of others", configMap("a", one, label("team", "blue"), annotation("note", "long"), managed),
+			&Copy{Identity: id, ResourceVersion: "7"}},
+		{"a copy", configMap("a", one, owned, managed), &Copy{Identity: id, ResourceVersion: "7", Owned: true, Digest: DigestOf(one, nil)}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, onManaged(test.cm)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+	if got := onManaged(configMap("a", one, owned, label("team", "blue"), managed)); got.Meta.ManagedFields != nil || got.Meta.Labels["team"] != "blue" {
+		t.Errorf("of a copy with a label of others there is %+v", got.Meta)
 	}
 }
 
-func TestDigestTellsContentsApart(t *testing.T) {
+func TestDigestDistinguishesContents(t *testing.T) {
 	contents := []*corev1.ConfigMap{
 		configMap("a", nil),
 		configMap("a", map[string]string{"ab": "c"}),

@@ -134,7 +134,7 @@ func (b *Book) Stuck(now time.Time) error {
 		return nil
 	}
 	count, example := 0, ""
-	b.sorted(func(_ string, r *Record) {
+	b.each(func(_ string, r *Record) {
 		failure := r.failure
 		if failure == nil || !failure.Kind.Writes() || failure.cause == content {
 			return
@@ -180,7 +180,7 @@ type Summary struct {
 // counts.
 func (b *Book) Troubles() Summary {
 	var summary Summary
-	b.sorted(func(name string, r *Record) {
+	b.each(func(name string, r *Record) {
 		switch {
 		case r.failure == nil:
 		case r.failure.Kind == Conflict:
