@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,15 +17,18 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
+	addonv1beta1 "open-cluster-management.io/api/addon/v1beta1"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	workv1 "open-cluster-management.io/api/work/v1"
 
 	"open-cluster-management.io/helloworld-addon/manifests"
 )
 
 const (
-	// retryPeriod is how often a hub that does not answer is asked again.
+	// retryPeriod is the wait between two probes of a hub that does not answer.
 	retryPeriod = 2 * time.Second
 
-	// probeTimeout bounds one such question.
+	// probeTimeout bounds one probe.
 	probeTimeout = 10 * time.Second
 )
 
@@ -54,9 +59,9 @@ func loadConfig(kubeconfig string) (*rest.Config, error) {
 	return config, nil
 }
 
-// awaitHub returns when the cluster answers and serves OCM's API. A cluster that
-// does not answer is asked again until the timeout; one that is no hub, or lets
-// us not look, is an error at once.
+// awaitHub returns when the cluster serves OCM's API. It probes a cluster that does not
+// answer until the timeout. A cluster that is not a hub, or denies access, is an error
+// at once.
 func awaitHub(ctx context.Context, config *rest.Config, timeout time.Duration) error {
 	logger := klog.FromContext(ctx)
 	probe := rest.CopyConfig(config)
@@ -87,8 +92,8 @@ func awaitHub(ctx context.Context, config *rest.Config, timeout time.Duration) e
 	return err
 }
 
-// servedResources returns the resources of the groups and versions that the
-// controller needs. A group that is not served has none.
+// servedResources returns the served resources of the groups and versions that the
+// controller needs.
 func servedResources(client discovery.ServerResourcesInterface) (map[string][]string, error) {
 	served := map[string][]string{}
 	for _, api := range requiredAPIs() {
@@ -106,8 +111,8 @@ func servedResources(client discovery.ServerResourcesInterface) (map[string][]st
 	return served, nil
 }
 
-// mayPass says whether the error of a request may be gone at the next one: no
-// connection, no answer in time, or a server that is overloaded or starting.
+// mayPass reports whether a retry may succeed: no connection, a timeout, or a server
+// that is overloaded or starting.
 func mayPass(err error) bool {
 	var urlErr *url.Error
 	var netErr net.Error
@@ -120,4 +125,39 @@ func mayPass(err error) bool {
 		return false
 	}
 	return errors.As(err, &urlErr) || errors.As(err, &netErr)
+}
+
+// requiredAPI is a part of OCM's API that the controller needs.
+type requiredAPI struct {
+	groupVersion string
+	resources    []string
+}
+
+// requiredAPIs returns the APIs without which a cluster is not a hub for this
+// controller.
+func requiredAPIs() []requiredAPI {
+	return []requiredAPI{
+		{addonv1beta1.GroupVersion.String(), []string{"addondeploymentconfigs", "clustermanagementaddons", "managedclusteraddons"}},
+		{clusterv1.GroupVersion.String(), []string{"managedclusters"}},
+		{workv1.GroupVersion.String(), []string{"manifestworks"}},
+	}
+}
+
+// checkAPIs returns an error that names the required resources that the cluster at host
+// does not serve, or nil. served has the resources by group and version.
+func checkAPIs(host string, served map[string][]string) error {
+	var missing []string
+	for _, api := range requiredAPIs() {
+		for _, resource := range api.resources {
+			if !slices.Contains(served[api.groupVersion], resource) {
+				missing = append(missing, resource+"."+api.groupVersion)
+			}
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	return fmt.Errorf("the cluster at %s is not a hub of Open Cluster Management with add-on API %s: it does not serve %s: "+
+		"install OCM there (for example with clusteradm init), or point --kubeconfig at a hub",
+		host, addonv1beta1.GroupVersion.Version, strings.Join(missing, ", "))
 }

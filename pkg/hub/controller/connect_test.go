@@ -61,7 +61,7 @@ func TestAwaitHub(t *testing.T) {
 		err     string
 	}{
 		{name: "a hub", handler: serve(hubAPI())},
-		{name: "a cluster without OCM", reason: "waiting would not help", handler: serve(nil), err: "is no hub of Open Cluster Management"},
+		{name: "a cluster without OCM", reason: "waiting would not help", handler: serve(nil), err: "is not a hub of Open Cluster Management"},
 		{name: "a hub that is too old", reason: "names what is missing", handler: serve(old),
 			err: "does not serve addondeploymentconfigs.addon.open-cluster-management.io/v1beta1, "},
 		{name: "wrong credentials", reason: "waiting would not help", handler: status(http.StatusUnauthorized), err: "check the credentials"},

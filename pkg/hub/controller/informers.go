@@ -11,6 +11,7 @@ import (
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -44,16 +45,15 @@ import (
 )
 
 const (
-	// resyncPeriod is the framework's own.
+	// resyncPeriod is addon-framework's.
 	resyncPeriod = 10 * time.Minute
 
-	// cacheTimeout is how long the first read of all objects may take. The
-	// framework ends the whole process after 10 minutes; before that, Run returns
-	// an error that says what is missing.
+	// cacheTimeout bounds the first sync of the caches. The framework exits the process
+	// after 10 minutes; before that, Run returns an error that names what is missing.
 	cacheTimeout = 5 * time.Minute
 )
 
-// clients are those of the hub.
+// clients are the clients of the hub.
 type clients struct {
 	kube    kubernetes.Interface
 	addon   addonclient.Interface
@@ -76,10 +76,9 @@ func newClients(config *rest.Config) (*clients, error) {
 	return &c, nil
 }
 
-// informers are what addon-framework's controllers and the add-on watch. They are
-// those of addonmanager.New(config).Start, which cannot be told to wrap them, and
-// which watches every add-on of every cluster: with 20 add-ons, 20 times as many
-// objects.
+// informers are the informers of addon-framework's controllers and of the add-on. They
+// replace those of addonmanager.New(config).Start, which cannot be wrapped, and which
+// watch every add-on of every cluster: with 20 add-ons, 20 times as many objects.
 type informers struct {
 	kube    kubeinformers.SharedInformerFactory
 	addon   addoninformers.SharedInformerFactory
@@ -88,10 +87,10 @@ type informers struct {
 	dynamic dynamicinformer.DynamicSharedInformerFactory
 }
 
-// newInformers puts wrap around each informer whose events the framework
-// filters. A factory makes one informer for a type and keeps it: the framework
-// gets the wrapped one. The configs' informers are left as they are, because
-// their handlers know what a tombstone is.
+// newInformers returns the informers, and wraps each one whose events the framework
+// filters. A factory creates one informer for a type and keeps it, so the framework
+// gets the wrapped one. The configs' informer is not wrapped, because its handlers
+// handle tombstones.
 func newInformers(c *clients, wrap func(cache.SharedIndexInformer) cache.SharedIndexInformer) *informers {
 	i := &informers{
 		kube:    kubeinformers.NewSharedInformerFactoryWithOptions(c.kube, resyncPeriod, kubeinformers.WithTransform(slim)),
@@ -104,18 +103,19 @@ func newInformers(c *clients, wrap func(cache.SharedIndexInformer) cache.SharedI
 	i.watchClusters(wrap)
 	i.watchAddOns(wrap)
 	i.watchWorks(wrap)
-	// An informer that has not been started takes its transform.
+	// SetTransform fails only on an informer that has been started.
 	utilruntime.HandleError(i.dynamic.ForResource(utils.AddOnDeploymentConfigGVR).Informer().SetTransform(slim))
 	return i
 }
 
-// ofAddon selects the objects with OCM's label for those of this add-on.
+// ofAddon selects the objects that OCM's label assigns to this add-on.
 func ofAddon(options *metav1.ListOptions) {
 	options.LabelSelector = labels.Set{addonv1beta1.AddonLabelKey: manifests.AddonName}.String()
 }
 
-// named selects the objects of one name in all namespaces. That is also how the
-// controller's rights by resourceNames allow to list and watch them.
+// named selects the objects with one name in all namespaces. With this field selector,
+// RBAC by resourceNames allows list and watch.
+// https://kubernetes.io/docs/reference/access-authn-authz/rbac/#referring-to-resources
 func named(name string) func(*metav1.ListOptions) {
 	return func(options *metav1.ListOptions) {
 		options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
@@ -140,7 +140,7 @@ func (i *informers) watchClusters(wrap func(cache.SharedIndexInformer) cache.Sha
 	})
 }
 
-// watchAddOns makes the informers of this add-on's objects, with the framework's
+// watchAddOns creates the informers of this add-on's objects, with the framework's
 // indexes.
 func (i *informers) watchAddOns(wrap func(cache.SharedIndexInformer) cache.SharedIndexInformer) {
 	i.addon.InformerFor(&addonv1beta1.ManagedClusterAddOn{}, func(c addonclient.Interface, resync time.Duration) cache.SharedIndexInformer {
@@ -168,7 +168,7 @@ func (i *informers) watchWorks(wrap func(cache.SharedIndexInformer) cache.Shared
 	})
 }
 
-// cache returns what the add-on reads of the hub.
+// cache returns the cache from which the add-on reads.
 func (i *informers) cache() *addon.Cache {
 	return &addon.Cache{
 		ManagementAddOns: i.addon.Addon().V1beta1().ClusterManagementAddOns().Lister(),
@@ -187,8 +187,7 @@ func (i *informers) start(ctx context.Context) {
 	i.dynamic.Start(ctx.Done())
 }
 
-// awaitSync returns when everything has been read once. It is no error that ctx
-// ends before.
+// awaitSync returns when all caches have synced. It returns nil when ctx ends before.
 func (i *informers) awaitSync(ctx context.Context, timeout time.Duration) error {
 	waitCtx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -211,15 +210,56 @@ func (i *informers) awaitSync(ctx context.Context, timeout time.Duration) error 
 		return nil
 	}
 	slices.Sort(missing)
-	return fmt.Errorf("could not read from the hub within %s: %s: check the API server, the controller's rights, "+
+	return fmt.Errorf("sync the caches within %s: could not read %s: check the API server, the controller's rights, "+
 		"and the conversion webhook of the add-on API", timeout, strings.Join(missing, ", "))
 }
 
-// shutdown waits until the informers, and their handlers, have ended.
+// shutdown waits until the informers and their handlers have ended.
 func (i *informers) shutdown() {
 	i.kube.Shutdown()
 	i.addon.Shutdown()
 	i.cluster.Shutdown()
 	i.work.Shutdown()
 	i.dynamic.Shutdown()
+}
+
+// slim is the informers' transform: it returns the part of an object that the cache
+// keeps. Its argument may be slim already.
+//
+// It drops managed fields. addon-framework writes a whole ManagedClusterAddOn from the
+// cache when it changes finalizers; the API server then keeps its managed fields. Such
+// a write would remove everything else that slim dropped, for example the annotation
+// kubectl.kubernetes.io/last-applied-configuration, so the rest stays.
+//
+// Of a ManagedCluster, which the controller never writes, only what is read stays.
+func slim(obj any) (any, error) {
+	if cluster, ok := obj.(*clusterv1.ManagedCluster); ok {
+		return slimCluster(cluster), nil
+	}
+	if object, err := meta.Accessor(obj); err == nil {
+		object.SetManagedFields(nil)
+	}
+	return obj, nil
+}
+
+// slimCluster keeps the cluster's metadata, whether it is accepted, its condition
+// Available, and the registries of its images.
+func slimCluster(cluster *clusterv1.ManagedCluster) *clusterv1.ManagedCluster {
+	slimmed := &clusterv1.ManagedCluster{
+		TypeMeta: cluster.TypeMeta,
+		ObjectMeta: metav1.ObjectMeta{
+			Name:              cluster.Name,
+			UID:               cluster.UID,
+			ResourceVersion:   cluster.ResourceVersion,
+			DeletionTimestamp: cluster.DeletionTimestamp,
+		},
+		Spec: clusterv1.ManagedClusterSpec{HubAcceptsClient: cluster.Spec.HubAcceptsClient},
+	}
+	if registries, ok := cluster.Annotations[clusterv1.ClusterImageRegistriesAnnotationKey]; ok {
+		slimmed.Annotations = map[string]string{clusterv1.ClusterImageRegistriesAnnotationKey: registries}
+	}
+	if available := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1.ManagedClusterConditionAvailable); available != nil {
+		slimmed.Status.Conditions = []metav1.Condition{*available}
+	}
+	return slimmed
 }

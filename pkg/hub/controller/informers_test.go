@@ -6,9 +6,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/cache"
+	addonv1beta1 "open-cluster-management.io/api/addon/v1beta1"
 	addonfake "open-cluster-management.io/api/client/addon/clientset/versioned/fake"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
 )
 
 func TestAwaitSync(t *testing.T) {
@@ -21,7 +27,7 @@ func TestAwaitSync(t *testing.T) {
 	}{
 		{name: "all is read", reason: "the normal case"},
 		{name: "the conversion webhook is away", broken: true,
-			want: "could not read from the hub within 3s: ManagedClusterAddOn: check the API server, the controller's rights, " +
+			want: "sync the caches within 3s: could not read ManagedClusterAddOn: check the API server, the controller's rights, " +
 				"and the conversion webhook of the add-on API",
 			reason: "it says what is missing and what to do"},
 		{name: "told to end while waiting", broken: true, ended: true, reason: "a normal end"},
@@ -52,6 +58,68 @@ func TestAwaitSync(t *testing.T) {
 			}
 			if got != test.want {
 				t.Errorf("%s:\nwant %q\ngot  %q", test.reason, test.want, got)
+			}
+		})
+	}
+}
+
+func TestSlim(t *testing.T) {
+	now := metav1.Now()
+	managed := []metav1.ManagedFieldsEntry{{Manager: "kubectl"}}
+	annotations := map[string]string{"kubectl.kubernetes.io/last-applied-configuration": "{}"}
+	available := metav1.Condition{Type: clusterv1.ManagedClusterConditionAvailable, Status: metav1.ConditionTrue}
+	tombstone := cache.DeletedFinalStateUnknown{Key: "cluster1"}
+	tests := []struct {
+		name      string
+		reason    string
+		obj, want any
+	}{
+		{
+			name: "an add-on", reason: "the framework writes it back whole: what is dropped here would be lost on the hub",
+			obj: &addonv1beta1.ManagedClusterAddOn{ObjectMeta: metav1.ObjectMeta{Name: "helloworld", Annotations: annotations,
+				Finalizers: []string{"f"}, ManagedFields: managed}, Status: addonv1beta1.ManagedClusterAddOnStatus{Namespace: "default"}},
+			want: &addonv1beta1.ManagedClusterAddOn{ObjectMeta: metav1.ObjectMeta{Name: "helloworld", Annotations: annotations,
+				Finalizers: []string{"f"}}, Status: addonv1beta1.ManagedClusterAddOnStatus{Namespace: "default"}},
+		},
+		{
+			name: "a cluster", reason: "nobody writes it, and the rest is read by nobody",
+			obj: &clusterv1.ManagedCluster{
+				ObjectMeta: metav1.ObjectMeta{Name: "cluster1", UID: "1", ResourceVersion: "2", DeletionTimestamp: &now, ManagedFields: managed,
+					Labels: map[string]string{"a": "b"}, Annotations: map[string]string{clusterv1.ClusterImageRegistriesAnnotationKey: "{}", "a": "b"}},
+				Spec: clusterv1.ManagedClusterSpec{HubAcceptsClient: true, LeaseDurationSeconds: 60},
+				Status: clusterv1.ManagedClusterStatus{Conditions: []metav1.Condition{{Type: "Other"}, available},
+					ClusterClaims: []clusterv1.ManagedClusterClaim{{Name: "a", Value: "b"}}},
+			},
+			want: &clusterv1.ManagedCluster{
+				ObjectMeta: metav1.ObjectMeta{Name: "cluster1", UID: "1", ResourceVersion: "2", DeletionTimestamp: &now,
+					Annotations: map[string]string{clusterv1.ClusterImageRegistriesAnnotationKey: "{}"}},
+				Spec:   clusterv1.ManagedClusterSpec{HubAcceptsClient: true},
+				Status: clusterv1.ManagedClusterStatus{Conditions: []metav1.Condition{available}},
+			},
+		},
+		{
+			name: "a config", reason: "it is unstructured, for its hash",
+			obj: &unstructured.Unstructured{Object: map[string]any{
+				"metadata": map[string]any{"name": "a", "managedFields": []any{}}, "spec": map[string]any{"a": "b"}}},
+			want: &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "a"}, "spec": map[string]any{"a": "b"}}},
+		},
+		{name: "a tombstone", reason: "it has no metadata", obj: tombstone, want: tombstone},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got, err := slim(test.obj)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", test.reason, diff)
+			}
+			again, err := slim(got)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, again); diff != "" {
+				t.Errorf("the second time it is not the same (-want +got):\n%s", diff)
 			}
 		})
 	}

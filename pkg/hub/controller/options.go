@@ -17,7 +17,7 @@ import (
 	"open-cluster-management.io/helloworld-addon/manifests"
 )
 
-// Environment variables and the file that tell a pod who it is.
+// Environment variables and the file with the pod's name and namespace.
 const (
 	podNamespaceEnv  = "POD_NAMESPACE"
 	podNameEnv       = "POD_NAME"
@@ -28,37 +28,36 @@ const (
 	defaultBindAddress = "0.0.0.0"
 	defaultPort        = 8443
 
-	// A hub has hundreds of clusters, and a start of the controller reads and
-	// perhaps writes a few objects for each: client-go's own limit of 5 requests
-	// per second would stretch that to minutes. The API server's priority and
-	// fairness is what protects it.
+	// At its start the controller reads, and may write, a few objects for each of
+	// hundreds of clusters. With client-go's default of 5 requests per second that
+	// would take minutes. Priority and fairness protects the API server.
+	// https://kubernetes.io/docs/concepts/cluster-administration/flow-control/
 	defaultQPS   = 100
 	defaultBurst = 200
 
-	// defaultStartupTimeout is how long a hub may take to answer at the start.
+	// defaultStartupTimeout is how long to wait at the start for a hub to answer.
 	defaultStartupTimeout = time.Minute
 
-	// The controller outlives an API server that is away for 40 s. A pod that is
-	// deleted gives the lease up, and a container that is restarted in its pod has
-	// the pod's name and so still holds it; only after the loss of a node does
-	// another one wait for a minute.
+	// The controller survives 40 s without the API server. A deleted pod releases the
+	// lease, and a restarted container still holds it, because it has its pod's name.
+	// Only after the loss of a node does another replica wait for a minute.
 	defaultLeaseDuration = 60 * time.Second
 	defaultRenewDeadline = 40 * time.Second
 	defaultRetryPeriod   = 5 * time.Second
 )
 
-// Options are what the controller is told on its command line.
+// Options are the options of the controller's command line.
 type Options struct {
 	// AgentImage is the image of the agents that it deploys.
 	AgentImage string
 	// Kubeconfig is a file for the hub; empty means in-cluster.
 	Kubeconfig string
-	// Namespace is the controller's own, where its leader election lease is.
+	// Namespace is the controller's namespace, which has its leader election Lease.
 	Namespace string
 	// KubeAPIQPS and KubeAPIBurst limit the requests of each client.
 	KubeAPIQPS   float32
 	KubeAPIBurst int
-	// StartupTimeout is how long to wait for a hub that does not answer.
+	// StartupTimeout is how long to wait at the start for a hub that does not answer.
 	StartupTimeout time.Duration
 
 	Serving        ServingOptions
@@ -66,29 +65,29 @@ type Options struct {
 	Logging        *logsapi.LoggingConfiguration
 }
 
-// ServingOptions say where health and metrics are served.
+// ServingOptions are the options of the server for health and metrics.
 type ServingOptions struct {
 	BindAddress string
-	// Port is the port for HTTPS; 0 serves nothing.
+	// Port is the port for HTTPS; 0 disables the server.
 	Port int
-	// CertFile and KeyFile are the server's certificate; both empty means one
-	// that the controller signs itself.
+	// CertFile and KeyFile have the server's certificate; if both are empty, the
+	// controller signs one itself.
 	CertFile, KeyFile string
 }
 
-// LeaderElectionOptions say how replicas agree on who works.
+// LeaderElectionOptions are the options of the leader election.
 type LeaderElectionOptions struct {
 	Enabled       bool
 	LeaseDuration time.Duration
 	RenewDeadline time.Duration
 	RetryPeriod   time.Duration
-	// Identity tells this replica from others. Empty: the host's name with
-	// something unique.
+	// Identity is the name of this replica; empty means the host's name with a unique
+	// suffix.
 	Identity string
 }
 
-// NewOptions returns the defaults, among them what the environment says about
-// the pod.
+// NewOptions returns the default options, with the pod's name and namespace from the
+// environment.
 func NewOptions() *Options {
 	return &Options{
 		Namespace:      podNamespace(),
@@ -125,32 +124,32 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig,
 		"a kubeconfig file for the hub; empty: the cluster in which the controller runs")
 	flags.StringVar(&o.Namespace, "namespace", o.Namespace,
-		"the controller's own namespace on the hub, where its leader election lease is "+
+		"the controller's own namespace on the hub, with its leader election Lease "+
 			"(default: $"+podNamespaceEnv+", or the namespace of the pod's service account)")
 	flags.Float32Var(&o.KubeAPIQPS, "kube-api-qps", o.KubeAPIQPS,
-		"the most requests per second that each client of the hub makes")
+		"the maximum requests per second of each client of the hub")
 	flags.IntVar(&o.KubeAPIBurst, "kube-api-burst", o.KubeAPIBurst,
-		"the most requests at once that each client of the hub makes")
+		"the maximum burst of requests of each client of the hub")
 	flags.DurationVar(&o.StartupTimeout, "startup-timeout", o.StartupTimeout,
 		"how long to wait for a hub that does not answer before giving up")
 
 	flags.StringVar(&o.Serving.BindAddress, "bind-address", o.Serving.BindAddress,
 		"the IP address on which health and metrics are served")
 	flags.IntVar(&o.Serving.Port, "secure-port", o.Serving.Port,
-		"the port for health and metrics, by HTTPS; 0 serves nothing")
+		"the HTTPS port for health and metrics; 0 disables the server")
 	flags.StringVar(&o.Serving.CertFile, "tls-cert-file", o.Serving.CertFile,
-		"a file with the server's certificate; empty: one that the controller signs itself")
+		"a file with the server's certificate; empty: the controller signs one itself")
 	flags.StringVar(&o.Serving.KeyFile, "tls-private-key-file", o.Serving.KeyFile,
 		"a file with the key of --tls-cert-file")
 
 	flags.BoolVar(&o.LeaderElection.Enabled, "leader-elect", o.LeaderElection.Enabled,
-		"work only while holding a lease, so that there may be several replicas")
+		"run only while holding a Lease, so that several replicas can be deployed")
 	flags.DurationVar(&o.LeaderElection.LeaseDuration, "leader-elect-lease-duration", o.LeaderElection.LeaseDuration,
-		"how long after its last renewal a lost leader is replaced")
+		"how long after the last renewal another replica may take over")
 	flags.DurationVar(&o.LeaderElection.RenewDeadline, "leader-elect-renew-deadline", o.LeaderElection.RenewDeadline,
-		"how long the leader tries to renew its lease before it gives up")
+		"how long the leader retries renewing its Lease before it gives up")
 	flags.DurationVar(&o.LeaderElection.RetryPeriod, "leader-elect-retry-period", o.LeaderElection.RetryPeriod,
-		"how long between two tries to get or renew the lease")
+		"how long to wait between two attempts to acquire or renew the Lease")
 
 	logsapi.AddFlags(o.Logging, flags)
 }
@@ -164,10 +163,10 @@ func (o *Options) Validate() error {
 	if o.AgentImage == "" {
 		report("--agent-image is missing: name the agents' image, for example --agent-image=%s", manifests.DefaultImage)
 	} else if strings.ContainsAny(o.AgentImage, " \t\r\n") {
-		report("--agent-image=%q is not an image: take the white space out", o.AgentImage)
+		report("--agent-image=%q is not an image: remove the white space", o.AgentImage)
 	}
 	if o.Namespace == "" {
-		report("--namespace is missing, and neither $%s nor a pod's service account says it: "+
+		report("--namespace is missing, and neither $%s nor a pod's service account has it: "+
 			"name the controller's own namespace on the hub, for example --namespace=open-cluster-management", podNamespaceEnv)
 	} else if problems := validation.IsDNS1123Label(o.Namespace); len(problems) > 0 {
 		report("--namespace=%q is not a name of a namespace: %s", o.Namespace, strings.Join(problems, "; "))

@@ -23,8 +23,8 @@ import (
 	"open-cluster-management.io/helloworld-addon/pkg/hub/addon/identity"
 )
 
-// requestsByCluster indexes certificate signing requests by the cluster that
-// their label names.
+// requestsByCluster is the index of certificate signing requests by the cluster in their
+// label.
 const requestsByCluster = "requestsByCluster"
 
 func requestCluster(obj any) ([]string, error) {
@@ -38,14 +38,14 @@ func requestCluster(obj any) ([]string, error) {
 	return nil, nil
 }
 
-// requestCleaner removes the certificate signing requests of the agents that are
-// not needed any more: see identity.UsedRequests. It has one worker.
+// requestCleaner deletes the agents' used certificate signing requests
+// (identity.UsedRequests). It has one worker.
 type requestCleaner struct {
 	client   certificatesclient.CertificateSigningRequestInterface
 	requests cache.Indexer
 	clock    clock.PassiveClock
-	// issuedAt is when the certificate of a request was first seen, by cluster and
-	// by the request's UID.
+	// issuedAt is the time at which a request's certificate was first seen, by cluster
+	// and by the request's UID.
 	issuedAt map[string]map[types.UID]time.Time
 }
 
@@ -78,7 +78,7 @@ func (c *requestCleaner) sync(ctx context.Context, syncCtx factory.SyncContext, 
 		}
 	}
 	now := c.clock.Now()
-	c.note(cluster, requests, now)
+	c.recordIssued(cluster, requests, now)
 	used, again := identity.UsedRequests(requests, cluster, func(request *certificatesv1.CertificateSigningRequest) time.Duration {
 		return now.Sub(c.issuedAt[cluster][request.UID])
 	})
@@ -87,16 +87,16 @@ func (c *requestCleaner) sync(ctx context.Context, syncCtx factory.SyncContext, 
 	}
 	var errs []error
 	for _, request := range used {
-		klog.FromContext(ctx).Info("Removing a used certificate signing request", "csr", request.Name, "cluster", cluster)
+		klog.FromContext(ctx).Info("Deleting a used certificate signing request", "csr", request.Name, "cluster", cluster)
 		err := c.remove(ctx, request)
 		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-			errs = append(errs, fmt.Errorf("remove the used certificate signing request %s of cluster %s: %w", request.Name, cluster, err))
+			errs = append(errs, fmt.Errorf("delete the used certificate signing request %s of cluster %s: %w", request.Name, cluster, err))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// removeTimeout bounds the removal of one request.
+// removeTimeout bounds the deletion of one request.
 const removeTimeout = 10 * time.Second
 
 func (c *requestCleaner) remove(ctx context.Context, request *certificatesv1.CertificateSigningRequest) error {
@@ -105,9 +105,9 @@ func (c *requestCleaner) remove(ctx context.Context, request *certificatesv1.Cer
 	return c.client.Delete(ctx, request.Name, *metav1.NewPreconditionDeleteOptions(string(request.UID)))
 }
 
-// note keeps the time at which each certificate was first seen, and forgets the
+// recordIssued records the time at which each certificate is first seen, and drops the
 // requests that are gone.
-func (c *requestCleaner) note(cluster string, requests []*certificatesv1.CertificateSigningRequest, now time.Time) {
+func (c *requestCleaner) recordIssued(cluster string, requests []*certificatesv1.CertificateSigningRequest, now time.Time) {
 	seen := map[types.UID]time.Time{}
 	for _, request := range requests {
 		if len(request.Status.Certificate) == 0 {

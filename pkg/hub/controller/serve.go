@@ -17,21 +17,18 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/component-base/metrics/legacyregistry"
 
-	// These register the metrics that every client, work queue and program of
-	// Kubernetes has.
+	// These register the metrics of client-go, of work queues, and of the build.
 	_ "k8s.io/component-base/metrics/prometheus/clientgo"
 	_ "k8s.io/component-base/metrics/prometheus/version"
 	_ "k8s.io/component-base/metrics/prometheus/workqueue"
 )
 
-// shutdownTimeout is how long requests that are being served may still take at
-// the end.
+// shutdownTimeout is how long requests in flight may still take at the end.
 const shutdownTimeout = 5 * time.Second
 
-// startServer serves /healthz, /livez and /readyz to everybody and /metrics to
-// those whom the hub authorizes to get it, and no profiles. It returns a channel
-// that is closed when the server has ended after ctx, or nil when none is
-// wanted.
+// startServer serves /healthz, /livez and /readyz without authorization, /metrics to
+// clients that the hub authorizes, and no profiles. It returns a channel that is closed
+// when the server has ended after ctx, or nil when the port is 0.
 func startServer(ctx context.Context, opts *Options, checks ...healthz.HealthChecker) (<-chan struct{}, error) {
 	if opts.Serving.Port == 0 {
 		return nil, nil
@@ -39,7 +36,7 @@ func startServer(ctx context.Context, opts *Options, checks ...healthz.HealthChe
 	serving := genericoptions.NewSecureServingOptions()
 	serving.BindAddress = net.ParseIP(opts.Serving.BindAddress)
 	serving.BindPort = opts.Serving.Port
-	serving.DisableHTTP2Serving = true // HTTP/2 gives one client many streams, and scraping needs one.
+	serving.DisableHTTP2Serving = true // HTTP/2 lets one client open many streams, and a scrape needs one.
 	serving.ServerCert.CertDirectory = ""
 	serving.ServerCert.CertKey.CertFile = opts.Serving.CertFile
 	serving.ServerCert.CertKey.KeyFile = opts.Serving.KeyFile
@@ -71,8 +68,8 @@ func newMux(checks []healthz.HealthChecker) *http.ServeMux {
 	return mux
 }
 
-// delegated asks the hub who makes a request and whether they may. Health needs
-// no leave, which is how k8s.io/apiserver's defaults have it.
+// delegated returns a handler that lets the hub authenticate and authorize each request.
+// Health needs no authorization, by k8s.io/apiserver's defaults.
 func delegated(kubeconfig string, secure *genericapiserver.SecureServingInfo, handler http.Handler) (http.Handler, error) {
 	var authentication genericapiserver.AuthenticationInfo
 	authenticationOptions := genericoptions.NewDelegatingAuthenticationOptions()

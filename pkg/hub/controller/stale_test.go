@@ -50,7 +50,7 @@ func TestNoWorkForAnAddonThatIsGone(t *testing.T) {
 			var client workclient.Interface = works
 			seen := &creates
 			if test.guarded {
-				client, seen = ownedWorks{works, hub.AddonV1beta1()}, &questions
+				client, seen = newWorks(works, hub), &questions
 			}
 			runOnStaleCache(t, works, client)
 

@@ -32,7 +32,7 @@ const (
 
 const (
 	metricsURL = "https://127.0.0.1:18443/metrics"
-	started    = "Started the controllers"
+	started    = "Started controllers"
 	limit      = 30 * time.Minute
 )
 

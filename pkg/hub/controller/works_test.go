@@ -6,13 +6,16 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/cache"
 	addonv1beta1 "open-cluster-management.io/api/addon/v1beta1"
 	addonfake "open-cluster-management.io/api/client/addon/clientset/versioned/fake"
 	workfake "open-cluster-management.io/api/client/work/clientset/versioned/fake"
+	worklisters "open-cluster-management.io/api/client/work/listers/work/v1"
 	workv1 "open-cluster-management.io/api/work/v1"
 )
 
@@ -37,19 +40,19 @@ func TestCreateOwnedWork(t *testing.T) {
 		{name: "the owner is there", owner: ownedBy("ManagedClusterAddOn", name, "1"), live: addOn("1", false), reason: "the normal case"},
 		{name: "the owner is being deleted", owner: ownedBy("ManagedClusterAddOn", name, "1"), live: addOn("1", true),
 			reason: "the pre-delete hook's work is created just then"},
-		{name: "the owner is gone", owner: ownedBy("ManagedClusterAddOn", name, "1"), want: "with uid 1, which is gone: there is none now",
+		{name: "the owner is gone", owner: ownedBy("ManagedClusterAddOn", name, "1"), want: "with uid 1, which is gone: it does not exist",
 			reason: "the garbage collector would delete the work at once"},
 		{name: "the owner was deleted and created again", owner: ownedBy("ManagedClusterAddOn", name, "1"), live: addOn("2", false),
-			want: "there is another one now, with uid 2", reason: "the same, until the cache has the new one"},
+			want: "it has uid 2 now", reason: "the same, until the cache has the new one"},
 		{name: "the owner cannot be read", owner: ownedBy("ManagedClusterAddOn", name, "1"), live: addOn("1", false),
 			readErr: errors.New("conversion webhook failed"),
-			reason:  "a work that somebody deleted comes back also while the webhook is away"},
+			reason:  "a work that a user deleted is created again, even without the webhook"},
 		{name: "no owner", reason: "a work for a hosting cluster has none"},
 		{name: "an owner of another kind", owner: ownedBy("Deployment", name, "1"), reason: "not an add-on's work"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			addons, works := addonfake.NewSimpleClientset(), workfake.NewSimpleClientset()
+			addons, client := addonfake.NewSimpleClientset(), workfake.NewSimpleClientset()
 			if test.live != nil {
 				if err := addons.Tracker().Add(test.live); err != nil {
 					t.Fatal(err)
@@ -64,9 +67,8 @@ func TestCreateOwnedWork(t *testing.T) {
 			if test.owner != nil {
 				work.OwnerReferences = []metav1.OwnerReference{*test.owner}
 			}
-			client := ownedWorks{works, addons.AddonV1beta1()}.WorkV1().ManifestWorks(namespace)
-			_, err := client.Create(t.Context(), work, metav1.CreateOptions{})
-			created := exists(t.Context(), works, work)
+			_, err := newWorks(client, addons).WorkV1().ManifestWorks(namespace).Create(t.Context(), work, metav1.CreateOptions{})
+			created := exists(t.Context(), client, work)
 			switch {
 			case test.want == "" && (err != nil || !created):
 				t.Errorf("%s: want the work created, got error %v", test.reason, err)
@@ -87,4 +89,48 @@ func ownedBy(kind, name string, uid types.UID) *metav1.OwnerReference {
 func exists(ctx context.Context, client *workfake.Clientset, work *workv1.ManifestWork) bool {
 	_, err := client.WorkV1().ManifestWorks(work.Namespace).Get(ctx, work.Name, metav1.GetOptions{})
 	return err == nil
+}
+
+// newWorks returns the client with an empty cache.
+func newWorks(client *workfake.Clientset, addons *addonfake.Clientset) works {
+	return works{client, addons.AddonV1beta1(), worklisters.NewManifestWorkLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil))}
+}
+
+// TestHeldWorks: OCM must not take a cluster for done before its agent runs
+// (docs/design.md#rollout).
+func TestHeldWorks(t *testing.T) {
+	existing := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: "cluster1", Name: "work",
+		Annotations: map[string]string{workv1.ManifestConfigSpecHashAnnotationKey: "old"}}}
+	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+	if err := indexer.Add(existing); err != nil {
+		t.Fatal(err)
+	}
+	client := workfake.NewSimpleClientset(existing)
+	held := works{client, addonfake.NewSimpleClientset().AddonV1beta1(), worklisters.NewManifestWorkLister(indexer)}.WorkV1().ManifestWorks("cluster1")
+	patch := func(body string) *workv1.ManifestWork {
+		t.Helper()
+		work, err := held.Patch(t.Context(), "work", types.MergePatchType, []byte(body), metav1.PatchOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return work
+	}
+
+	created, err := held.Create(t.Context(), &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: "cluster1", Name: "new",
+		Annotations: map[string]string{workv1.ManifestConfigSpecHashAnnotationKey: "new", "other": "1"}}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]string{"other": "1"}, created.Annotations); diff != "" {
+		t.Errorf("a new work's annotations (-want +got):\n%s", diff)
+	}
+	client.ClearActions()
+	same := patch(`{"metadata":{"uid":"","annotations":{"open-cluster-management.io/config-spec-hash":"new"}}}`)
+	if len(client.Actions()) != 0 || same.Name != "work" {
+		t.Errorf("a patch of the annotation alone makes the requests %v", client.Actions())
+	}
+	changed := patch(`{"metadata":{"labels":{"a":"b"},"annotations":{"open-cluster-management.io/config-spec-hash":"new"}}}`)
+	if changed.Labels["a"] != "b" || changed.Annotations[workv1.ManifestConfigSpecHashAnnotationKey] != "old" {
+		t.Errorf("the rest of a patch makes labels %v and annotations %v", changed.Labels, changed.Annotations)
+	}
 }
