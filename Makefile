@@ -257,7 +257,8 @@ check: ## Check that the versions agree, and that dependency updates cover every
 	@$(RELEASE_TOOL) check
 
 .PHONY: generate
-generate: ## Write the files that are made from others
+generate: ## Write the chart's RBAC and the operator's template from the kustomize bases
+	@go run -trimpath ./internal/generate/cmd/generate
 
 .PHONY: check-generated
 check-generated: ## Check that make generate changes nothing
