@@ -1,6 +1,6 @@
-// Package commandline is the command line of the programs on a hub: one message
-// for each mistake, the version, and the logs set up before anything runs. What
-// flags there are, and what the program does, is the caller's.
+// Package commandline creates the commands of the programs on a hub: with a clear message
+// for each mistake, the version, and the logs set up before the program runs. The caller
+// defines the flags and the program.
 package commandline
 
 import (
@@ -14,7 +14,7 @@ import (
 	"k8s.io/component-base/version"
 )
 
-// Program is what a program's help says of it.
+// Program describes a program for its help.
 type Program struct {
 	Name, Short, Long string
 	// Logging is set up before the program runs.
@@ -28,8 +28,7 @@ type Options interface {
 	Validate() error
 }
 
-// New returns the command line of a program. Its errors are for the caller to
-// print: each is one clear message.
+// New returns the command of a program. The caller prints its errors.
 func New(program Program, opts Options, run func(context.Context) error) *cobra.Command {
 	info := version.Get()
 	command := &cobra.Command{
@@ -39,7 +38,7 @@ func New(program Program, opts Options, run func(context.Context) error) *cobra.
 		Version: fmt.Sprintf("%s (commit %s)", info.GitVersion, info.GitCommit),
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return fmt.Errorf("unexpected arguments %q: only flags are taken, see %s --help", args, program.Name)
+				return fmt.Errorf("unexpected arguments %q: the program takes only flags, see %s --help", args, program.Name)
 			}
 			return nil
 		},
@@ -62,11 +61,10 @@ func New(program Program, opts Options, run func(context.Context) error) *cobra.
 	return command
 }
 
-// CheckRequests returns what is wrong with the limits of a program's requests to
-// its hub.
+// CheckRequests returns the problems with the limits of a program's requests.
 func CheckRequests(qps float32, burst int) []error {
 	var errs []error
-	// Written so that NaN is refused.
+	// Not qps <= 0, which accepts NaN.
 	if !(qps > 0) {
 		errs = append(errs, fmt.Errorf("--kube-api-qps=%g must be above 0", qps))
 	}
@@ -76,7 +74,7 @@ func CheckRequests(qps float32, burst int) []error {
 	return errs
 }
 
-// CheckLogging returns what is wrong with the flags of the logs.
+// CheckLogging returns the problems with the logging flags.
 func CheckLogging(logging *logsapi.LoggingConfiguration) []error {
 	var errs []error
 	for _, err := range logsapi.Validate(logging, nil, field.NewPath("logging")) {

@@ -37,7 +37,7 @@ func TestNew(t *testing.T) {
 	}{
 		{"right", []string{"--flag=right"}, "text", true, ""},
 		{"a program that fails", []string{"--flag=fail"}, "text", true, "failed"},
-		{"an argument", []string{"right"}, "text", false, `unexpected arguments ["right"]: only flags are taken, see program --help`},
+		{"an argument", []string{"right"}, "text", false, `unexpected arguments ["right"]: the program takes only flags, see program --help`},
 		{"an unknown flag", []string{"--no-such-flag"}, "text", false, "unknown flag: --no-such-flag: see program --help"},
 		{"a wrong value", []string{"--flag=wrong"}, "text", false, "--flag=wrong is wrong"},
 		{"logs that cannot be set up", nil, "xml", false, `set up logging: format: Invalid value: "xml": Unsupported log format`},

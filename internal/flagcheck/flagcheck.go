@@ -1,6 +1,5 @@
-// Package flagcheck holds what programs on a hub and on a managed cluster check
-// their flags and environment variables by. It collects every problem, so that a
-// user is told of all at once. It knows no flag itself, and reads none.
+// Package flagcheck checks flags and environment variables. It collects all problems, so
+// that a user sees them at once. It defines no flag, and reads no environment.
 package flagcheck
 
 import (
@@ -12,16 +11,16 @@ import (
 	"strings"
 )
 
-// Problems are what is wrong with flags and environment variables.
+// Problems are the problems with flags and environment variables.
 type Problems []string
 
-// Add adds a problem of the flag or variable what, which is as the user writes
-// it, such as --namespace or $POD_NAME.
+// Add adds a problem with a flag or variable. what is its name as the user writes it, for
+// example --namespace or $POD_NAME.
 func (p *Problems) Add(what string, value any, format string, args ...any) {
 	*p = append(*p, fmt.Sprintf("%s %q: ", what, fmt.Sprint(value))+fmt.Sprintf(format, args...))
 }
 
-// Name checks a flag or variable that names an object.
+// Name checks a flag or variable that is the name of an object.
 func (p *Problems) Name(what, value, meaning string, check func(string) []string) {
 	if value == "" {
 		*p = append(*p, fmt.Sprintf("%s is required: give %s", what, meaning))
@@ -32,7 +31,7 @@ func (p *Problems) Name(what, value, meaning string, check func(string) []string
 	}
 }
 
-// Err is one error with all problems, or nil; intro begins it.
+// Err returns an error with all problems, beginning with intro, or nil.
 func (p *Problems) Err(intro string) error {
 	if len(*p) == 0 {
 		return nil
@@ -40,20 +39,20 @@ func (p *Problems) Err(intro string) error {
 	return fmt.Errorf("%s: %s", intro, strings.Join(*p, "; "))
 }
 
-// Host is the host of an address to listen on, host:port.
+// Host returns the host of a listen address, host:port.
 func Host(address string) (string, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
-		return "", errors.New("it is no host:port")
+		return "", errors.New("it is not host:port")
 	}
 	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
-		return "", fmt.Errorf("%q is no port from 0 to 65535", port)
+		return "", fmt.Errorf("%q is not a port from 0 to 65535", port)
 	}
 	return host, nil
 }
 
-// IsLoopback says whether what listens on host is reached from this machine, or
-// pod, alone.
+// IsLoopback reports whether a server on host is reachable only from the same machine or
+// pod.
 func IsLoopback(host string) bool {
 	if host == "localhost" {
 		return true
