@@ -30,12 +30,15 @@ var date = time.Date(2026, time.November, 22, 12, 0, 0, 0, time.UTC)
 func small(t *testing.T) (source string, p product) {
 	t.Helper()
 	source = t.TempDir()
-	program := "package main\n\nfunc main() { println(1) }\n"
+	program := "package main\n\nimport \"k8s.io/component-base/version\"\n\nfunc main() { println(version.Get()) }\n"
 	for path, text := range map[string]string{
-		"LICENSE":           "free\n",
-		"go.mod":            "module example.com/small\n\ngo 1.26.0\n",
-		"cmd/hub/main.go":   program,
-		"cmd/agent/main.go": program,
+		"LICENSE": "free\n",
+		"go.mod": "module example.com/small\n\ngo 1.26.0\n\nrequire k8s.io/component-base v0.0.0\n\n" +
+			"replace k8s.io/component-base => ./component-base\n",
+		"component-base/go.mod":                                  "module k8s.io/component-base\n\ngo 1.26.0\n",
+		"component-base/version/version.go":                      "package version\n\nvar gitVersion, gitCommit string\n\nfunc Get() (string, string) { return gitVersion, gitCommit }\n",
+		"cmd/hub/main.go":                                        program,
+		"cmd/agent/main.go":                                      program,
 		"deploy/chart/helloworld-addon/Chart.yaml":               "apiVersion: v2\nname: helloworld-addon\nversion: 0.1.0\nappVersion: v0.1.0\n",
 		"deploy/chart/helloworld-addon/values.yaml":              "replicas: 2\n",
 		"deploy/chart/helloworld-addon/templates/configmap.yaml": "kind: ConfigMap\n",
@@ -117,6 +120,23 @@ func TestBuild(t *testing.T) {
 			t.Error("archive (-want +got):\n" + diff)
 		}
 	})
+	t.Run("version", func(t *testing.T) {
+		archive, err := io.ReadAll(uncompressed(t, files["small-v0.1.0-linux-arm64.tar.gz"]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		unpack(t, archive, dir)
+		program, err := os.ReadFile(filepath.Join(dir, "small-v0.1.0-linux-arm64", "agent"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range []string{"v0.1.0", "c0ffee"} {
+			if !bytes.Contains(program, []byte(text)) {
+				t.Errorf("the programs do not know %s", text)
+			}
+		}
+	})
 	t.Run("chart", func(t *testing.T) {
 		chart, err := loader.LoadArchive(bytes.NewReader(files["helloworld-addon-0.1.0.tgz"]))
 		if err != nil {
@@ -136,7 +156,7 @@ func TestBuild(t *testing.T) {
 		}
 		var ours, standard bool
 		for _, c := range *bom.Components {
-			ours = ours || c.Name == "example.com/small" && c.Version == "v0.1.0"
+			ours = ours || c.Name == "example.com/small" && c.Version == "v0.1.0" && c.Licenses != nil
 			standard = standard || c.Name == "stdlib" && strings.HasPrefix(c.Version, "go1.")
 		}
 		if !ours || !standard {

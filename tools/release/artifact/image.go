@@ -30,7 +30,7 @@ func (i image) labels(version, commit string) map[string]string {
 		"org.opencontainers.image.title":       i.name,
 		"org.opencontainers.image.description": i.description,
 		"org.opencontainers.image.source":      repository,
-		"org.opencontainers.image.licenses":    "Apache-2.0",
+		"org.opencontainers.image.licenses":    license,
 		"org.opencontainers.image.version":     version,
 		"org.opencontainers.image.revision":    commit,
 	}

@@ -19,7 +19,7 @@ func (o Options) programs(ctx context.Context, module, bin, arch string) error {
 		return err
 	}
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-mod=readonly",
-		"-ldflags", fmt.Sprintf("-s -w -X %[1]s.gitVersion=%s -X %[1]s.gitCommit=%s", versionPackage, o.Version, o.Commit),
+		"-ldflags", fmt.Sprintf("-s -w -X %[1]s.gitVersion=%[2]s -X %[1]s.gitCommit=%[3]s", versionPackage, o.Version, o.Commit),
 		"-o", bin+string(filepath.Separator), "./cmd/...")
 	cmd.Dir = module
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch, "GOAMD64=v1", "GOARM64=v8.0",

@@ -19,7 +19,10 @@ import (
 	"github.com/google/uuid"
 )
 
-const syft = "github.com/anchore/syft"
+const (
+	syft    = "github.com/anchore/syft"
+	license = "Apache-2.0" // of our own modules
+)
 
 // writeSBOM writes what the programs in the directory bin are built from, as
 // CycloneDX JSON. Syft finds the modules in the build information of each
@@ -56,18 +59,19 @@ func (o Options) writeSBOM(ctx context.Context, w io.Writer, base string, p prod
 	bom.Metadata.Component = &cyclonedx.Component{
 		BOMRef: p.name + "@" + o.Version, Type: cyclonedx.ComponentTypeApplication, Name: p.name, Version: o.Version,
 	}
-	o.nameVersion(bom)
+	o.nameOurs(bom)
 	return cyclonedx.NewBOMEncoder(w, cyclonedx.BOMFileFormatJSON).SetPretty(true).Encode(bom)
 }
 
-// nameVersion gives our own modules the release's version: the programs' build
-// information has none for modules that are built in their checkout.
-func (o Options) nameVersion(bom *cyclonedx.BOM) {
+// nameOurs gives our own modules the release's version and license: the programs'
+// build information has no version for modules that are built in their checkout.
+func (o Options) nameOurs(bom *cyclonedx.BOM) {
 	for i := range *bom.Components {
 		c := &(*bom.Components)[i]
 		if c.Type == cyclonedx.ComponentTypeLibrary && c.Version == "" {
 			c.Version = o.Version
 			c.PackageURL += "@" + o.Version
+			c.Licenses = &cyclonedx.Licenses{{License: &cyclonedx.License{ID: license}}}
 		}
 	}
 }
