@@ -93,19 +93,25 @@ func TestCheckCommits(t *testing.T) {
 func TestCheckCommitsOfALimitedHistory(t *testing.T) {
 	r := newRepository(t, "check-commits")
 	since := r.git(t, "rev-parse", "HEAD")
-	for range 3 {
-		r.git(t, "commit", "--quiet", "--allow-empty", "--signoff", "--message=hub: more")
+	for _, message := range []string{"hub: more", "hub: still more", "Wrong", "hub: the last"} {
+		r.git(t, "commit", "--quiet", "--allow-empty", "--signoff", "--message="+message)
 	}
 	shallow := repository{t.TempDir()}
-	shallow.git(t, "clone", "--quiet", "--depth=2", "file://"+r.dir, ".")
+	shallow.git(t, "clone", "--quiet", "--depth=1", "file://"+r.dir, ".")
+	deeper := repository{t.TempDir()}
+	deeper.git(t, "clone", "--quiet", "--depth=2", "file://"+r.dir, ".")
 	for _, c := range []struct {
-		name, since, want string
-		in                repository
+		name   string
+		in     repository
+		since  string
+		want   string
+		passed bool
 	}{
-		{"whole", since, "3 commits after", r},
-		{"unknown commit", strings.Repeat("a", 40), "is not in the history of", r},
-		{"shallow clone", since, "git fetch --unshallow", shallow},
-		{"no repository", since, "no git checkout", repository{t.TempDir()}},
+		{"whole", r, since, `"Wrong": the subject`, false},
+		{"unknown commit", r, strings.Repeat("a", 40), "is not in the history of", false},
+		{"shallow clone without the wrong commit", shallow, since, "git fetch --unshallow)\n1 commits checked", true},
+		{"shallow clone with the wrong commit", deeper, since, `"Wrong": the subject`, false},
+		{"no repository", repository{t.TempDir()}, since, "no commit was checked: fatal: not a git repository", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			text, err := os.ReadFile("check-commits")
@@ -113,8 +119,8 @@ func TestCheckCommitsOfALimitedHistory(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.in.write(t, "tools/check-commits", string(text))
-			if output, _ := c.in.run("tools/check-commits", c.since); !strings.Contains(output, c.want) {
-				t.Errorf("want %q in:\n%s", c.want, output)
+			if output, passed := c.in.run("tools/check-commits", c.since); passed != c.passed || !strings.Contains(output, c.want) {
+				t.Errorf("passed: %t, want %q in:\n%s", passed, c.want, output)
 			}
 		})
 	}
@@ -148,8 +154,8 @@ updates:
 					r.write(t, path, "")
 				}
 			}
+			r.write(t, "bin/go.mod", "") // built
 			r.write(t, ".github/dependabot.yml", config)
-			r.git(t, "add", ".")
 			output, passed := r.run("tools/check-updates")
 			if passed != (c.want == "") || !strings.Contains(output, c.want) {
 				t.Errorf("passed: %t, want %q in:\n%s", passed, c.want, output)
@@ -161,11 +167,33 @@ updates:
 		r.write(t, "go.mod", "")
 		r.write(t, "Dockerfile", "")
 		r.write(t, ".github/dependabot.yml", config)
-		r.git(t, "add", ".")
 		if output, passed := r.run("tools/check-updates"); passed || !strings.Contains(output, "-/sandbox/programs\n") {
 			t.Errorf("passed: %t\n%s", passed, output)
 		}
 	})
+}
+
+func TestCheckGenerated(t *testing.T) {
+	for _, c := range []struct {
+		name, recipe, want string
+	}{
+		{"nothing to do", "true", ""},
+		{"the same again", "echo same >file", ""},
+		{"a file in bin", "mkdir -p bin; echo new >bin/file", ""},
+		{"another content", "echo other >file", "commit the result:\nfile\n"},
+		{"another file", "echo new >more", "commit the result:\nmore\n"},
+		{"a failure", "false", "Error 1"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRepository(t, "check-generated")
+			r.write(t, "file", "same\n")
+			r.write(t, "Makefile", "generate:\n\t"+c.recipe+"\n")
+			output, passed := r.run("tools/check-generated")
+			if passed != (c.want == "") || !strings.Contains(output, c.want) {
+				t.Errorf("passed: %t, want %q in:\n%s", passed, c.want, output)
+			}
+		})
+	}
 }
 
 // The workflows run what .ci/run runs.

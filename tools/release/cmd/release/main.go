@@ -7,10 +7,12 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -54,7 +56,7 @@ func run(ctx context.Context, args []string) error {
 	if *out == "" {
 		*out = filepath.Join(*source, "dist", *name)
 	}
-	files, err := r.files(ctx)
+	files, err := r.files()
 	if err != nil {
 		return err
 	}
@@ -126,18 +128,23 @@ func (r repository) git(ctx context.Context, args ...string) (string, error) {
 	return strings.TrimSpace(string(output)), nil
 }
 
-// files returns the paths of all regular files under version control.
-func (r repository) files(ctx context.Context) (files []string, err error) {
-	text, err := r.git(ctx, "ls-files")
-	if err != nil {
-		return nil, err
-	}
-	for _, path := range strings.Split(text, "\n") {
-		if info, err := os.Lstat(filepath.Join(string(r), path)); err == nil && info.Mode().IsRegular() {
-			files = append(files, path)
+// files returns the paths of all files that were not built.
+func (r repository) files() (files []string, err error) {
+	err = filepath.WalkDir(string(r), func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
 		}
-	}
-	return files, nil
+		name := entry.Name()
+		if entry.IsDir() && path != string(r) && (strings.HasPrefix(name, ".") || slices.Contains([]string{"bin", "artifacts", "dist"}, name)) {
+			return fs.SkipDir
+		}
+		if entry.Type().IsRegular() {
+			path, err = filepath.Rel(string(r), path)
+			files = append(files, filepath.ToSlash(path))
+		}
+		return err
+	})
+	return files, err
 }
 
 // date returns SOURCE_DATE_EPOCH, or when it is not set the commit's date.
