@@ -1,5 +1,5 @@
-// Command klusterlet-addon-lease-controller runs beside an add-on's container
-// and keeps the add-on's lease. See package sidecar.
+// Command klusterlet-addon-lease-controller runs beside an add-on's container and
+// renews the add-on's lease. See package sidecar.
 package main
 
 import (
@@ -9,8 +9,8 @@ import (
 	"os/signal"
 	"syscall"
 
-	// The image has no certificate authorities: these are for a hub whose
-	// kubeconfig names none, because its certificate is publicly trusted.
+	// The image contains no certificate authorities. A kubeconfig names none if the
+	// hub's certificate is publicly trusted.
 	_ "golang.org/x/crypto/x509roots/fallback"
 
 	"open-cluster-management.io/helloworld-addon/pkg/agent/sidecar"

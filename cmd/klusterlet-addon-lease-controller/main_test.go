@@ -9,9 +9,9 @@ import (
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
-// TestTrustsPublicAuthorities runs the program's packages in a process without
-// system roots, as in the image: a hub whose kubeconfig has no CA bundle is then
-// verified by the roots that are built in.
+// TestTrustsPublicAuthorities runs the program's packages in a process without system
+// roots, as in the image: the built-in roots verify a hub whose kubeconfig has no CA
+// bundle.
 func TestTrustsPublicAuthorities(t *testing.T) {
 	const child = "TEST_WITHOUT_SYSTEM_ROOTS"
 	if os.Getenv(child) == "" {

@@ -19,8 +19,8 @@ import (
 	"open-cluster-management.io/helloworld-addon/pkg/agent/hubclient/credentials"
 )
 
-// link is a connection to a hub that sends each token that it gets to seen, and
-// answers when release is closed.
+// link is a connection to a hub. The hub sends the token of each request to seen,
+// and answers one request for each value in release.
 type link struct {
 	t          *testing.T
 	url        string
@@ -33,7 +33,7 @@ type link struct {
 
 func newLink(t *testing.T) *link {
 	t.Helper()
-	l := &link{t: t, clock: clocktesting.NewFakeClock(time.Now()), seen: make(chan string, 10), release: make(chan struct{})}
+	l := &link{t: t, clock: clocktesting.NewFakeClock(time.Now()), seen: make(chan string, 10), release: make(chan struct{}, 10)}
 	hub := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		l.seen <- r.Header.Get("Authorization")
 		select {
@@ -43,7 +43,10 @@ func newLink(t *testing.T) *link {
 	}))
 	hub.EnableHTTP2 = true
 	hub.StartTLS()
-	t.Cleanup(hub.Close)
+	t.Cleanup(func() {
+		hub.CloseClientConnections()
+		hub.Close()
+	})
 	l.url = hub.URL
 	connection, err := Open(&credentials.Credentials{
 		Endpoint: credentials.Endpoint{Server: hub.URL, Insecure: true}, Login: credentials.Login{Token: "a"}}, &rest.Config{}, l.clock)
@@ -51,7 +54,7 @@ func newLink(t *testing.T) *link {
 		t.Fatal(err)
 	}
 	l.connection = connection
-	l.client = http.Client{Transport: connection, Timeout: 10 * time.Second}
+	l.client = http.Client{Transport: connection}
 	return l
 }
 
@@ -84,29 +87,34 @@ func (l *link) rotate(token string) {
 	}
 }
 
-// TestRotationReconnects: the next request has the new login; one under way ends
-// if it does so in time; later the old connection is closed, which is not taken
-// for a failure of the hub.
+// TestRotationReconnects: the next request has the new login. A request under way has
+// closeAfter to end. Then the old connection is closed, which does not count as a
+// failure of the hub.
 func TestRotationReconnects(t *testing.T) {
 	l := newLink(t)
-	inTime, late := l.get("a"), l.get("a")
+	first, second := l.get("a"), l.get("a")
 	l.rotate("b")
 	next := l.get("b")
 	l.clock.Step(closeAfter - time.Nanosecond)
 	l.release <- struct{}{}
 	l.release <- struct{}{}
 	l.release <- struct{}{}
-	for _, request := range []<-chan error{inTime, late, next} {
+	for _, request := range []<-chan error{first, second, next} {
 		if err := <-request; err != nil {
 			t.Errorf("a request under way failed at a rotation: %v", err)
 		}
 	}
-	late = l.get("b")
+	late := l.get("b")
 	l.rotate("c")
 	next = l.get("c")
 	l.clock.Step(closeAfter)
-	if err := <-late; err == nil {
-		t.Error("the old connection is still open")
+	select {
+	case err := <-late:
+		if err == nil {
+			t.Error("the request on the old connection did not fail")
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("the old connection is still open")
 	}
 	if err := l.connection.trouble(); err != nil {
 		t.Errorf("the end of the old connection counts as trouble of the hub: %v", err)
@@ -130,8 +138,7 @@ func TestClosedConnection(t *testing.T) {
 	}
 }
 
-// TestProxy: the hub is reached through the kubeconfig's proxy, and through no
-// other way.
+// TestProxy: the connection uses the kubeconfig's proxy and does not bypass it.
 func TestProxy(t *testing.T) {
 	hub := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusTeapot)
@@ -162,7 +169,7 @@ func TestProxy(t *testing.T) {
 	}
 }
 
-// TestFailureOf: the failure has to be one that informers back off from.
+// TestFailureOf: informers have to back off from every failure.
 func TestFailureOf(t *testing.T) {
 	ended, end := context.WithCancel(context.Background())
 	end()
@@ -215,7 +222,7 @@ func TestFailureOf(t *testing.T) {
 	}
 }
 
-// TestLostConnectionKeepsItsCause: the sidecar names it.
+// TestLostConnectionKeepsItsCause: the sidecar derives its reason from the cause.
 func TestLostConnectionKeepsItsCause(t *testing.T) {
 	hub := httptest.NewTLSServer(http.NotFoundHandler())
 	defer hub.Close()

@@ -25,5 +25,5 @@
 // credentials, and the old connection is closed closeAfter later. Requests under
 // way end normally within that time. Watches end with the connection, and informers
 // continue from the resource version that they know. At worst client-go lists the
-// one namespace again, about a second later.
+// one namespace again, about a second later. See docs/design.md#credentials.
 package hubclient

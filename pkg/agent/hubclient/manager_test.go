@@ -22,8 +22,8 @@ import (
 	"open-cluster-management.io/helloworld-addon/pkg/agent/kubeclient"
 )
 
-// scene is a managed cluster with the secret, a hub that asks for client
-// certificates, and a manager that reads the hub as serve.
+// scene is a managed cluster with the Secret, a hub that requires client
+// certificates, and a manager between them.
 type scene struct {
 	t            *testing.T
 	ca           *fakepki.Authority
@@ -39,7 +39,7 @@ type scene struct {
 
 var identity = credentials.Identity{ClusterName: "cluster1", AddonName: "helloworld"}
 
-// problem is the reason why the credentials cannot be used, or empty.
+// problem returns the reason why the credentials cannot be used, or "".
 func (s *scene) problem() credentials.Reason {
 	if problem := s.manager.Status().Problem; problem != nil {
 		return problem.Reason

@@ -48,7 +48,7 @@ func (r *reader) serve(ctx context.Context, config *rest.Config) error {
 	return nil
 }
 
-// value is what is known of the ConfigMap x.
+// value returns the content of ConfigMap x in the informer, or "".
 func (r *reader) value() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -77,7 +77,7 @@ func leafOf(certPEM []byte) (*x509.Certificate, error) {
 	return x509.ParseCertificate(block.Bytes)
 }
 
-// inUse is the serial number of the certificate in use.
+// inUse returns the serial number of the certificate in use.
 func (s *scene) inUse() string {
 	if c := s.manager.current(); c != nil {
 		return c.Login.Certificate.Leaf.SerialNumber.String()
@@ -85,7 +85,7 @@ func (s *scene) inUse() string {
 	return ""
 }
 
-// rotate puts a new certificate into the secret and waits until it is in use.
+// rotate writes a new certificate into the Secret and waits until it is in use.
 func (s *scene) rotate() string {
 	s.t.Helper()
 	cert, key := s.ca.Fresh()
@@ -128,8 +128,7 @@ func count(requests []fakeapi.Request, verb, resource string) int {
 }
 
 // TestRotationsLoseNothing: a change right after a rotation arrives within 2 s, the
-// informer goes on under the new certificate, and at most one list is the price of
-// a rotation.
+// informer continues with the new certificate, and a rotation costs at most one list.
 func TestRotationsLoseNothing(t *testing.T) {
 	const rotations = 20
 	s, r := newScene(t), &reader{}
@@ -155,8 +154,8 @@ func TestRotationsLoseNothing(t *testing.T) {
 	}
 }
 
-// TestHundredRotations: each is used by the next request, none fails, serve is not
-// started again, and no goroutine is left over.
+// TestHundredRotations: the next request uses each new certificate, none fails, serve
+// is not called again, and no goroutine remains.
 func TestHundredRotations(t *testing.T) {
 	const rotations = 100
 	s, r := newScene(t), &reader{}
@@ -226,8 +225,8 @@ func TestRequestsUnderWaySurviveARotation(t *testing.T) {
 	}
 }
 
-// TestDropRejected: the connection ends when the Secret becomes unusable, and is
-// made again when it is usable again, with the same content too.
+// TestDropRejected: the connection ends when the Secret becomes unusable. A Secret that
+// is created again makes a new connection, even with the same content.
 func TestDropRejected(t *testing.T) {
 	s := newScene(t)
 	s.manager.config.DropRejected = true
@@ -244,9 +243,8 @@ func TestDropRejected(t *testing.T) {
 	s.eventually("connected again", func() bool { return s.manager.Ready() == nil && s.started.Load() == 2 })
 }
 
-// TestNewCredentialsEndTheWait: those who use a connection on which the hub
-// refuses the old certificate wait up to a minute before they try again; new
-// credentials do not wait for them.
+// TestNewCredentialsEndTheWait: informers back off for up to a minute while the hub
+// refuses the old certificate. New credentials do not wait for them.
 func TestNewCredentialsEndTheWait(t *testing.T) {
 	s, r := newScene(t), &reader{}
 	s.write(s.hub, 0)

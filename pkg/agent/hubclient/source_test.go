@@ -10,7 +10,7 @@ import (
 	"open-cluster-management.io/helloworld-addon/pkg/agent/hubclient/credentials"
 )
 
-// directory is where files are, as a person or kubelet puts them.
+// directory is where a person or the kubelet writes files.
 type directory struct {
 	t    *testing.T
 	path string
@@ -23,8 +23,8 @@ func (d directory) write(name string, content []byte) {
 	}
 }
 
-// TestFilesAreReadAgain: the kubeconfig and the files that it names, through
-// every half-written state, without a restart.
+// TestFilesAreReadAgain: the source reads the kubeconfig and the files that it names
+// again when they change, through every half-written state.
 func TestFilesAreReadAgain(t *testing.T) {
 	s, dir := newScene(t), directory{t, t.TempDir()}
 	s.manager = s.newManager(NewFileSource(filepath.Join(dir.path, "kubeconfig"), clock.RealClock{}))

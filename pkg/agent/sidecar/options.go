@@ -11,17 +11,19 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"open-cluster-management.io/helloworld-addon/internal/flagcheck"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/httpserver"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/loglevel"
 )
 
-// Location is where the lease is kept.
+// Location is the cluster that has the lease.
 type Location string
 
 const (
-	// OnHub is the hub, which is reached with the add-on's credentials.
+	// OnHub is the hub. The add-on's credentials give access to it.
 	OnHub Location = "hub"
-	// OnManaged is the managed cluster, where OCM's registration agent reads an
-	// add-on's lease in the install namespace.
+	// OnManaged is the managed cluster. OCM's registration agent reads add-ons' leases
+	// there, in the install namespace. See
+	// https://github.com/open-cluster-management-io/ocm/blob/v1.2.1/pkg/registration/spoke/addon/lease_controller.go
 	OnManaged Location = "managed"
 )
 
@@ -46,43 +48,45 @@ const (
 	envPodNamespace   = "POD_NAMESPACE"
 )
 
-// Options are the sidecar's flags and environment.
+// Options holds the sidecar's flags and environment.
 type Options struct {
-	// LeaseName is the lease's name; for OCM it is the add-on's.
+	// LeaseName is the name of the lease. OCM expects the name of the add-on.
 	LeaseName string
-	// LeaseNamespace is the lease's namespace, on the hub or on the managed
-	// cluster. With OnManaged it may be empty: WatchNamespace.
+	// LeaseNamespace is the namespace of the lease at LeaseLocation. With OnManaged
+	// its default is WatchNamespace.
 	LeaseNamespace string
-	// LeaseLocation is where the lease is kept.
-	LeaseLocation Location
-	// Secret is the name of the secret with the hub's kubeconfig. With OnManaged
-	// it may be empty: no secret is looked at.
+	LeaseLocation  Location
+	// Secret is the name of the Secret with the hub's kubeconfig. With OnManaged it
+	// may be empty, and then no Secret is read.
 	Secret string
-	// LeaseDuration is what the lease says; it is renewed four times as often.
+	// LeaseDuration is the duration in the lease, which is renewed four times as
+	// often.
 	LeaseDuration time.Duration
-	// StartupDelay is how long nothing is written after the start.
+	// StartupDelay is the time after the start without a lease.
 	StartupDelay time.Duration
-	// HealthAddress and MetricsAddress are where these are served; "0": nowhere.
+	// HealthAddress and MetricsAddress are addresses to listen on, or
+	// httpserver.Off.
 	HealthAddress, MetricsAddress string
-	// Kubeconfig is the managed cluster's, to run by hand; empty: in-cluster.
+	// Kubeconfig is a file for the managed cluster, to run by hand. If it is empty,
+	// the service account of the pod is used.
 	Kubeconfig string
-	// Version asks for the version alone.
+	// Version requests the version only.
 	Version bool
 
-	// WatchNamespace is the namespace of the secret.
+	// WatchNamespace is the namespace of the Secret.
 	WatchNamespace string
 	// PodName and PodNamespace name the pod whose readiness counts.
 	PodName, PodNamespace string
 }
 
-// The addresses are uncommon ones: a pod's containers share their ports.
+// The default ports are uncommon, because the containers of a pod share their ports.
 const (
 	defaultHealthAddress  = ":8681"
 	defaultMetricsAddress = "localhost:8680"
 )
 
-// Parse reads the command line, with one dash or two, and the environment. On
-// -help the usage is written to out and the error is flag.ErrHelp.
+// Parse returns the options from the command line, with one dash or two, and the
+// environment. For -help it prints the usage to out and returns flag.ErrHelp.
 func Parse(args []string, getenv func(string) string, out io.Writer) (*Options, error) {
 	o := &Options{LeaseDuration: 60 * time.Second, StartupDelay: 10 * time.Second, LeaseLocation: OnHub,
 		WatchNamespace: getenv(envWatchNamespace), PodName: getenv(envPodName), PodNamespace: getenv(envPodNamespace)}
@@ -104,7 +108,7 @@ func Parse(args []string, getenv func(string) string, out io.Writer) (*Options, 
 	return o, nil
 }
 
-// complete fills in what is left to a default that depends on the rest.
+// complete sets the defaults that depend on other options.
 func (o *Options) complete() {
 	if o.WatchNamespace == "" {
 		o.WatchNamespace = o.PodNamespace
@@ -128,28 +132,28 @@ func (o *Options) flags() *flag.FlagSet {
 	flags := flag.NewFlagSet(Program, flag.ContinueOnError)
 	flags.StringVar(&o.LeaseName, flagLeaseName, "", "`name` of the lease; for OCM it has to be the add-on's (required)")
 	flags.StringVar(&o.LeaseNamespace, flagLeaseNamespace, "",
-		"`namespace` on the hub where the lease is kept, which is the cluster's name (required);\nwith -lease-location managed on the managed cluster, by default $WATCH_NAMESPACE")
+		"`namespace` of the lease on the hub, which is the cluster's name (required);\nwith -lease-location managed on the managed cluster (default: $WATCH_NAMESPACE)")
 	flags.StringVar(&o.Secret, flagSecret, "",
-		"`name` of the secret in $WATCH_NAMESPACE with the add-on's hub kubeconfig (default: the lease's name\nand -hub-kubeconfig, as OCM names it; with -lease-location managed: none is looked at)")
-	flags.Var((*seconds)(&o.LeaseDuration), flagLeaseDuration, "`seconds` that the lease is good for; it is renewed four times as often")
-	flags.Var((*seconds)(&o.StartupDelay), flagStartupDelay, "`seconds` after the start in which no lease is written")
+		"`name` of the secret in $WATCH_NAMESPACE with the add-on's hub kubeconfig (default: the lease's name\nwith -hub-kubeconfig, as OCM names it; with -lease-location managed: none)")
+	flags.Var((*seconds)(&o.LeaseDuration), flagLeaseDuration, "`seconds` that the lease lasts; it is renewed four times as often")
+	flags.Var((*seconds)(&o.StartupDelay), flagStartupDelay, "`seconds` after the start without a lease")
 	flags.StringVar((*string)(&o.LeaseLocation), flagLeaseLocation, string(o.LeaseLocation),
-		"where the lease is kept: hub, or managed, which is where OCM reads it")
-	flags.StringVar(&o.HealthAddress, flagHealthAddress, defaultHealthAddress, "`address` of /healthz and /readyz; 0 switches them off")
+		"cluster that has the lease: hub, or managed, where OCM reads it")
+	flags.StringVar(&o.HealthAddress, flagHealthAddress, defaultHealthAddress, "`address` of /healthz and /readyz; 0 disables them")
 	flags.StringVar(&o.MetricsAddress, flagMetricsAddress, defaultMetricsAddress,
-		"loopback `address` of /metrics; 0 switches them off")
-	flags.StringVar(&o.Kubeconfig, flagKubeconfig, "", "kubeconfig `file` of the managed cluster, to run by hand; by default the pod's service account")
-	flags.BoolVar(&o.Version, flagVersion, false, "print the version and end")
+		"loopback `address` of /metrics; 0 disables it")
+	flags.StringVar(&o.Kubeconfig, flagKubeconfig, "", "kubeconfig `file` of the managed cluster, to run by hand (default: the service account of the pod)")
+	flags.BoolVar(&o.Version, flagVersion, false, "print the version and exit")
 	level := loglevel.Flag()
 	flags.Var(level.Value, level.Name, level.Usage)
 	return flags
 }
 
 func usage(flags *flag.FlagSet, out io.Writer) {
-	fmt.Fprintf(out, `%s keeps the lease of an add-on, as long as the add-on's pod works.
+	fmt.Fprintf(out, `%s renews the lease of an add-on while the add-on's pod works.
 
 Environment:
-  %s   namespace of the secret (default: $%s)
+  %s   namespace of the Secret (default: $%s)
   %s          pod whose readiness counts, usually its own (required)
   %s     namespace of that pod (default: $%s)
 
@@ -158,7 +162,7 @@ Flags, with one dash or two:
 	flags.PrintDefaults()
 }
 
-// seconds is a flag's value: a number of seconds, or a duration such as 1m30s.
+// seconds is a flag value: a number of seconds, or a duration such as 1m30s.
 type seconds time.Duration
 
 func (s *seconds) String() string {
@@ -178,15 +182,15 @@ func (s *seconds) Set(value string) error {
 	return nil
 }
 
-// Bounds of the durations. OCM calls an add-on unavailable when its lease on
-// the managed cluster was not renewed for 5 minutes.
+// Bounds of the durations. OCM sets Available to False when a lease on the managed
+// cluster was not renewed for 5 minutes.
 const (
 	minLeaseDuration = time.Second
 	maxLeaseDuration = 5 * time.Minute
 	maxStartupDelay  = time.Hour
 )
 
-// Validate reports everything that is wrong with the options, in one line.
+// Validate returns every problem of the options in one line.
 func (o *Options) Validate() error {
 	var p flagcheck.Problems
 	p.Name("-"+flagLeaseName, o.LeaseName, "the lease's name", validation.IsDNS1123Subdomain)
@@ -208,28 +212,25 @@ func (o *Options) Validate() error {
 	if o.StartupDelay < 0 || o.StartupDelay > maxStartupDelay {
 		p.Add("-"+flagStartupDelay, o.StartupDelay.String(), "give seconds from 0 to %.0f", maxStartupDelay.Seconds())
 	}
-	if o.HealthAddress != off {
+	if o.HealthAddress != httpserver.Off {
 		if _, err := flagcheck.Host(o.HealthAddress); err != nil {
-			p.Add("-"+flagHealthAddress, o.HealthAddress, "%s: give host:port, such as %s, or 0 to switch it off", err, defaultHealthAddress)
+			p.Add("-"+flagHealthAddress, o.HealthAddress, "%s: give host:port, such as %s, or 0 to disable it", err, defaultHealthAddress)
 		}
 	}
 	o.validateMetrics(&p)
 	return p.Err("invalid flags or environment")
 }
 
-// off is the address that switches a server off.
-const off = "0"
-
 func (o *Options) validateMetrics(p *flagcheck.Problems) {
-	if o.MetricsAddress == off {
+	if o.MetricsAddress == httpserver.Off {
 		return
 	}
 	host, err := flagcheck.Host(o.MetricsAddress)
 	switch {
 	case err != nil:
-		p.Add("-"+flagMetricsAddress, o.MetricsAddress, "%s: give host:port, such as %s, or 0 to switch it off", err, defaultMetricsAddress)
+		p.Add("-"+flagMetricsAddress, o.MetricsAddress, "%s: give host:port, such as %s, or 0 to disable it", err, defaultMetricsAddress)
 	case !flagcheck.IsLoopback(host):
 		p.Add("-"+flagMetricsAddress, o.MetricsAddress,
-			"metrics are served without authorization, so on a loopback address only: give localhost:PORT, or 0 to switch it off")
+			"metrics are served without authorization, so on a loopback address only: give localhost:PORT, or 0 to disable it")
 	}
 }

@@ -87,7 +87,7 @@ func TestParseRefuses(t *testing.T) {
 	for args, want := range map[string]string{
 		"-no-such-flag":     "-no-such-flag; see " + Program + " -help",
 		"-lease-duration=x": "give a number of seconds",
-		// By vmodule client-go's bodies could be logged all the same.
+		// With -vmodule, client-go would log the bodies of requests.
 		"-vmodule=request=10": "flag provided but not defined: -vmodule; see " + Program + " -help",
 		"-lease-name=a extra": `unexpected argument "extra"`,
 	} {

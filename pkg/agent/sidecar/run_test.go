@@ -121,7 +121,8 @@ func TestFailuresOfTheHubAreNamedAndForgiven(t *testing.T) {
 	}
 }
 
-// TestUntrustedHub: the first request reads the lease, and names the cause all the same.
+// TestUntrustedHub: the reason is that of the certificate, although the first request
+// is a read, whose error hubclient replaces.
 func TestUntrustedHub(t *testing.T) {
 	s := newScene(t)
 	data := s.data()
@@ -172,7 +173,8 @@ func TestOnTheManagedCluster(t *testing.T) {
 	}
 }
 
-// TestOnlyOneSecretAndOnePodAreRead: by their names, as the RBAC allows.
+// TestOnlyOneSecretAndOnePodAreRead: the sidecar selects both by name, as its Role
+// allows.
 func TestOnlyOneSecretAndOnePodAreRead(t *testing.T) {
 	s := newScene(t)
 	s.put(s.data())

@@ -19,8 +19,8 @@ import (
 	"open-cluster-management.io/helloworld-addon/pkg/agent/sidecar/verdict"
 )
 
-// scene is a managed cluster with the pod, a hub that asks for client
-// certificates, and a sidecar between them with a period of 250 ms.
+// scene is a managed cluster with the pod, a hub that requires client certificates,
+// and a sidecar between them that renews every 250 ms.
 type scene struct {
 	t               *testing.T
 	ca              *fakepki.Authority
@@ -76,7 +76,7 @@ func (s *scene) eventually(what string, condition func() bool) {
 	runtest.Eventually(s.t, what, condition, func() string { _, body := runtest.Get(s.health, "/readyz"); return "readyz: " + body })
 }
 
-// data is a secret as OCM writes it, with a new certificate.
+// data returns a Secret as OCM writes it, with a new certificate.
 func (s *scene) data() map[string][]byte {
 	cert, key := s.ca.Issue("agent", time.Now().Add(-time.Hour), time.Now().Add(time.Hour))
 	return map[string][]byte{"kubeconfig": []byte(s.ca.Kubeconfig(s.hub.HTTP().URL)), "tls.crt": cert, "tls.key": key}
@@ -86,7 +86,7 @@ func (s *scene) put(data map[string][]byte) {
 	s.managed.Put("secrets", &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "addons", Name: "creds"}, Data: data})
 }
 
-// renewals is how often the lease was renewed, as the metrics tell.
+// renewals returns the metric of the renewals.
 func (s *scene) renewals() string { return s.metric("klusterlet_addon_lease_renewals_total") }
 
 func (s *scene) metric(name string) string {
@@ -99,7 +99,7 @@ func (s *scene) metric(name string) string {
 	return ""
 }
 
-// renews waits for another two renewals: one may have been under way.
+// renews waits for two more renewals, because one may have been under way.
 func (s *scene) renews(when string) {
 	s.t.Helper()
 	for range 2 {
@@ -108,8 +108,8 @@ func (s *scene) renews(when string) {
 	}
 }
 
-// stops waits until the health says so, with this reason, and sees that the
-// lease is renewed no more.
+// stops waits until /readyz has this reason, and checks that the lease is no longer
+// renewed.
 func (s *scene) stops(reason verdict.Reason) {
 	s.t.Helper()
 	s.eventually("stops: "+string(reason), func() bool {

@@ -10,8 +10,8 @@ import (
 	"open-cluster-management.io/helloworld-addon/internal/testing/runtest"
 )
 
-// TestNoLogLevelShowsSecrets: at the highest level that can be asked for the log
-// has the sidecar's requests, and not its private key.
+// TestNoLogLevelShowsSecrets: the log contains the sidecar's requests at the highest
+// level, and never its private key.
 func TestNoLogLevelShowsSecrets(t *testing.T) {
 	s := newScene(t)
 	data := s.data()

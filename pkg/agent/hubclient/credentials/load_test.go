@@ -19,7 +19,7 @@ var (
 	identity = Identity{ClusterName: "cluster1", AddonName: "helloworld"}
 )
 
-// material is a secret's data, to be spoiled.
+// material is the data of a Secret, for tests that damage it.
 type material struct {
 	t    *testing.T
 	ca   *fakepki.Authority
@@ -48,10 +48,10 @@ func (m *material) replace(old, now string) {
 	m.data["kubeconfig"] = []byte(strings.ReplaceAll(text, old, now))
 }
 
-// login is the user's part of the kubeconfig.
+// login is the user in the kubeconfig.
 const login = "{client-certificate: tls.crt, client-key: tls.key}"
 
-// token is a JSON Web Token with these claims, signed by nobody.
+// token returns an unsigned JSON Web Token with these claims.
 func token(t *testing.T, claims map[string]any) []byte {
 	t.Helper()
 	payload, err := json.Marshal(claims)
@@ -61,12 +61,14 @@ func token(t *testing.T, claims map[string]any) []byte {
 	return []byte("e30." + base64.RawURLEncoding.EncodeToString(payload) + ".x\n")
 }
 
-// spoiled is one way in which credentials may be.
+// spoiled is a case of damaged, or good, credentials.
 type spoiled struct {
 	name   string
 	spoil  func(m *material)
 	want   Reason
 	byHand bool
+	// anyUser is the policy for another add-on's credentials.
+	anyUser bool
 }
 
 func withToken(t *testing.T, claims map[string]any) func(m *material) {
@@ -98,6 +100,7 @@ func kubeconfigCases() []spoiled {
 			spoil: replace("https://hub.example.com:6443", "http://127.0.0.1:8001")},
 		{name: "server is plain HTTP on this machine", want: ServerInvalid,
 			spoil: replace("https://hub.example.com:6443", "http://127.0.0.1:8001")},
+		{name: "server is plain HTTP, any add-on", spoil: replace("https://", "http://"), anyUser: true},
 		{name: "no server", spoil: replace("https://hub.example.com:6443", ""), want: ServerInvalid},
 		{name: "proxy is no URL", spoil: replace("cluster: {", "cluster: {proxy-url: 'proxy:3128', "), want: ProxyInvalid},
 		{name: "proxy of another kind", spoil: replace("cluster: {", "cluster: {proxy-url: 'ftp://proxy', "), want: ProxyInvalid},
@@ -147,6 +150,9 @@ func loginCases(t *testing.T, ca *fakepki.Authority) []spoiled {
 		{name: "no agent name", spoil: issue(strings.TrimSuffix(fakepki.User, "helloworld-agent"), now.Add(-day), now.Add(day)), want: CertificateForOther},
 		{name: "not an agent of OCM's", spoil: admin, want: CertificateForOther},
 		{name: "not an agent of OCM's, by hand", spoil: admin, byHand: true},
+		{name: "another cluster, any add-on", spoil: other, anyUser: true},
+		{name: "expired, any add-on", spoil: issue("agent", now.Add(-day), now), want: CertificateExpired, anyUser: true},
+		{name: "nothing to log in with, any add-on", spoil: replace(login, "{}"), want: CredentialsMissing, anyUser: true},
 		{name: "nothing to log in with", spoil: replace(login, "{}"), want: CredentialsMissing},
 		{name: "nothing to log in with, by hand", spoil: replace(login, "{}"), byHand: true},
 		{name: "a program to log in with", want: CredentialsUnsupported, byHand: true,
@@ -176,6 +182,8 @@ func tokenCases(t *testing.T) []spoiled {
 			spoil: withToken(t, map[string]any{"sub": "system:serviceaccount:cluster2:helloworld-agent"})},
 		{name: "token of another account", want: TokenForOther,
 			spoil: withToken(t, map[string]any{"sub": "system:serviceaccount:cluster1:default"})},
+		{name: "an expired token, any add-on: its hub decides", anyUser: true,
+			spoil: withToken(t, map[string]any{"sub": "system:serviceaccount:cluster2:default", "exp": at(0)})},
 		{name: "token of another account, by hand", byHand: true,
 			spoil: withToken(t, map[string]any{"sub": "system:serviceaccount:cluster1:default"})},
 	}
@@ -188,7 +196,7 @@ func TestLoad(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			m := newMaterial(t, ca)
 			test.spoil(m)
-			credentials, err := Load(m.data, Policy{Identity: identity, ByHand: test.byHand}, now)
+			credentials, err := Load(m.data, Policy{Identity: identity, ByHand: test.byHand, AnyUser: test.anyUser}, now)
 			var bad *Error
 			switch {
 			case test.want == "" && (err != nil || credentials.Endpoint.Server == ""):

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestEveryReasonIsDocumented: who meets one finds out what to do.
+// TestEveryReasonIsDocumented: the page has to contain what to do about each.
 func TestEveryReasonIsDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../../../docs/hub-credentials.md")
 	if err != nil {
@@ -22,7 +22,7 @@ func TestEveryReasonIsDocumented(t *testing.T) {
 		for _, match := range regexp.MustCompile(`Reason = "(\w+)"`).FindAllStringSubmatch(string(source), -1) {
 			found++
 			if !strings.Contains(string(page), "`"+match[1]+"`") {
-				t.Errorf("the page does not say what %s means", match[1])
+				t.Errorf("the page does not document %s", match[1])
 			}
 		}
 	}
