@@ -17,11 +17,11 @@ import (
 	"open-cluster-management.io/helloworld-addon/sandbox/node/plan"
 )
 
-// startTimeout bounds the set-up of a container's root and namespaces.
+// startTimeout limits the set-up of a container's root and namespaces.
 const startTimeout = 30 * time.Second
 
-// waitError is why a container cannot be started for now: a reason for its
-// status, and the error.
+// waitError is the error of a container that cannot be started yet, with the
+// reason for its waiting state.
 type waitError struct {
 	Reason string
 	Err    error
@@ -30,12 +30,12 @@ type waitError struct {
 func (e *waitError) Error() string { return e.Err.Error() }
 func (e *waitError) Unwrap() error { return e.Err }
 
-// start starts a container, or notes in its state why it cannot.
+// start starts a container, or sets its state to the reason why it cannot.
 func (w *worker) start(ctx context.Context, pod *corev1.Pod, name string) {
 	now, state := w.Clock.Now(), w.states[name]
 	c, err := plan.ContainerNamed(pod, name, corev1.Container{})
 	if err != nil {
-		return // the pod was changed meanwhile; its containers' names cannot be
+		return // cannot happen: a pod's containers keep their names
 	}
 	r, err := w.launch(ctx, pod, c, state)
 	var wait *waitError
@@ -68,7 +68,7 @@ func (w *worker) start(ctx context.Context, pod *corev1.Pod, name string) {
 	w.watch(ctx, r)
 }
 
-// tellPull records that an image is not there, and that the node backs off.
+// tellPull records events about an unknown image and the node's back-off.
 func (w *worker) tellPull(pod *corev1.Pod, name, image string, err error) {
 	w.events.warn(pod, name, "Failed", fmt.Sprintf("Failed to pull image %q: %v", image, err))
 	if w.states[name].State.Waiting.Reason == plan.ReasonImagePullBackOff {
@@ -76,7 +76,7 @@ func (w *worker) tellPull(pod *corev1.Pod, name, image string, err error) {
 	}
 }
 
-// stillReason keeps the reason of a container that waits.
+// stillReason returns the waiting reason that the container has already.
 func stillReason(s plan.ContainerState) string {
 	if s.State.Waiting != nil {
 		return s.State.Waiting.Reason
@@ -84,7 +84,7 @@ func stillReason(s plan.ContainerState) string {
 	return plan.ReasonContainerCreating
 }
 
-// nextRun numbers a container's runs by its restarts.
+// nextRun returns the number of the container's next run; the first is 0.
 func nextRun(s plan.ContainerState) int32 {
 	if s.ID == "" {
 		return 0
@@ -96,7 +96,7 @@ func (w *worker) runID(pod *corev1.Pod, name string, run int32) string {
 	return fmt.Sprintf("sandbox://%s-%s-%d", pod.UID, name, run)
 }
 
-// launch makes a container's configuration from the pod and starts it.
+// launch builds a container's configuration from the pod and starts it.
 func (w *worker) launch(ctx context.Context, pod *corev1.Pod, c corev1.Container, state plan.ContainerState) (*containerRun, error) {
 	image, ok := w.Images.Resolve(c.Image)
 	if !ok {
@@ -149,8 +149,8 @@ func unknownImage(name string, known []string) error {
 	return fmt.Errorf("image %q is not known to the sandbox; known: %s; the container starts as soon as it is added", name, list)
 }
 
-// containerSpec is what the runtime is given, without the parts that belong to
-// one run.
+// containerSpec returns the configuration for the runtime, without the parts that
+// belong to one run.
 func (w *worker) containerSpec(pod *corev1.Pod, c corev1.Container, image plan.Image, in plan.Inputs) (Container, error) {
 	id, err := plan.IdentityOf(&pod.Spec, c, image)
 	if err != nil {
@@ -178,7 +178,7 @@ func (w *worker) containerSpec(pod *corev1.Pod, c corev1.Container, image plan.I
 	return spec, nil
 }
 
-// hostname is the pod's own, or its name.
+// hostname returns the pod's spec.hostname, by default its name.
 func hostname(pod *corev1.Pod) string {
 	if pod.Spec.Hostname != "" {
 		return pod.Spec.Hostname
@@ -186,8 +186,9 @@ func hostname(pod *corev1.Pod) string {
 	return pod.Name
 }
 
-// serviceEnv is how a program finds the API server: there is no service network,
-// so it is the server's own address. The runtime adds PATH, HOME and HOSTNAME.
+// serviceEnv returns the variables by which a program finds the API server. There is
+// no service network, so they hold the server's own address. The runtime adds PATH,
+// HOME and HOSTNAME.
 func (w *worker) serviceEnv() []corev1.EnvVar {
 	port := fmt.Sprint(w.APIServer.Port())
 	return []corev1.EnvVar{
@@ -208,22 +209,22 @@ type containerRun struct {
 	log                           *logFile
 	stdout, stderr                *logStream
 
-	// probes ends when the probes do, stopProbes ends it; tasks are all
-	// goroutines of the run.
+	// stopProbes ends the context probes and so all probes; tasks are the run's
+	// goroutines.
 	probes     context.Context
 	stopProbes context.CancelFunc
 	tasks      sync.WaitGroup
-	// killAt is when the process is killed, zero while it is not being stopped.
+	// killAt is the time of SIGKILL, zero while the process is not being stopped.
 	killAt time.Time
 	killed bool
 }
 
-// close writes the rest of the output.
+// close writes the last incomplete lines to the log and closes it.
 func (r *containerRun) close() error {
 	return errors.Join(r.stdout.flush(), r.stderr.flush(), r.log.out.Close())
 }
 
-// watch starts to wait for the run's end, and its probes.
+// watch starts the goroutines that wait for the run's end and probe the container.
 func (w *worker) watch(ctx context.Context, r *containerRun) {
 	r.probes, r.stopProbes = context.WithCancel(ctx)
 	r.tasks.Go(func() {
@@ -237,7 +238,7 @@ func (w *worker) watch(ctx context.Context, r *containerRun) {
 	}
 }
 
-// probeStarted starts the probes of a container that has started.
+// probeStarted starts the liveness and readiness probes.
 func (w *worker) probeStarted(r *containerRun) {
 	if r.spec.LivenessProbe != nil {
 		w.probe(r, plan.LivenessProbe, r.spec.LivenessProbe)
@@ -261,7 +262,7 @@ func (w *worker) probe(r *containerRun, kind plan.ProbeKind, probe *corev1.Probe
 	})
 }
 
-// probed takes over the result of one probe; last ends the probe.
+// probed handles the result of one probe; last stops this probe.
 func (w *worker) probed(ctx context.Context, last context.CancelFunc, r *containerRun, kind plan.ProbeKind, probe *corev1.Probe, count plan.ProbeCount, err error) {
 	if w.runs[r.name] != r || ctx.Err() != nil {
 		return
@@ -292,7 +293,7 @@ func (w *worker) probed(ctx context.Context, last context.CancelFunc, r *contain
 	w.states[r.name] = state
 }
 
-// exited notes the end of a run.
+// exited handles the end of a run.
 func (w *worker) exited(ctx context.Context, r *containerRun, exit plan.Exit) {
 	r.stopProbes()
 	r.tasks.Wait()
@@ -301,14 +302,14 @@ func (w *worker) exited(ctx context.Context, r *containerRun, exit plan.Exit) {
 	err := r.close()
 	message := terminationMessage(r.spec, r.terminationFile, r.logPath, plan.ExitCode(exit) != 0)
 	if err := errors.Join(err, os.RemoveAll(r.dir)); err != nil {
-		klog.FromContext(ctx).Error(err, "Something of an ended container is left", "pod", klog.KObj(pod), "container", r.name)
+		klog.FromContext(ctx).Error(err, "Cannot clean up after an ended container", "pod", klog.KObj(pod), "container", r.name)
 	}
 	restarts := w.end == nil && plan.RestartsAfter(&pod.Spec, r.name, plan.ExitCode(exit))
 	w.states[r.name] = w.states[r.name].Exited(exit, message, r.started, now, restarts, w.BackOff, r.name)
 	w.tellBackOff(pod, r.name)
 }
 
-// tellBackOff records that a container waits for its next start, if it does.
+// tellBackOff records an event if the container is in CrashLoopBackOff.
 func (w *worker) tellBackOff(pod *corev1.Pod, name string) {
 	if waiting := w.states[name].State.Waiting; waiting == nil || waiting.Reason != plan.ReasonCrashLoopBackOff {
 		return
@@ -316,8 +317,8 @@ func (w *worker) tellBackOff(pod *corev1.Pod, name string) {
 	w.events.warn(pod, name, "BackOff", fmt.Sprintf("Back-off restarting failed container %s in pod %s_%s(%s)", name, pod.Name, pod.Namespace, pod.UID))
 }
 
-// stopRun asks a process to end, and has it killed when it has not within the
-// time. A second call can only shorten the time.
+// stopRun sends SIGTERM, and schedules SIGKILL after the time. A second call can
+// only bring SIGKILL forward.
 func (w *worker) stopRun(r *containerRun, within time.Duration) {
 	at := w.Clock.Now().Add(within)
 	if r.killAt.IsZero() {
@@ -330,7 +331,8 @@ func (w *worker) stopRun(r *containerRun, within time.Duration) {
 	}
 }
 
-// killDue kills a process whose time is over; otherwise it says when it will be.
+// killDue sends SIGKILL if it is due. Otherwise it returns the time when it will be,
+// zero if the run is not being stopped.
 func (w *worker) killDue(r *containerRun, now time.Time) time.Time {
 	if r.killAt.IsZero() || r.killed {
 		return time.Time{}
@@ -345,11 +347,11 @@ func (w *worker) killDue(r *containerRun, now time.Time) time.Time {
 
 func (w *worker) signal(r *containerRun, signal syscall.Signal) {
 	if err := r.process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		klog.ErrorS(err, "A container was not signalled", "pod", klog.KObj(w.currentPod()), "container", r.name, "signal", signal)
+		klog.ErrorS(err, "Cannot signal a container", "pod", klog.KObj(w.currentPod()), "container", r.name, "signal", signal)
 	}
 }
 
-// probeGrace is how long a container that failed a probe has to end.
+// probeGrace returns the grace period of a container that failed the probe.
 func probeGrace(pod *corev1.Pod, probe *corev1.Probe) time.Duration {
 	if probe.TerminationGracePeriodSeconds != nil {
 		return time.Duration(*probe.TerminationGracePeriodSeconds) * time.Second
@@ -357,7 +359,7 @@ func probeGrace(pod *corev1.Pod, probe *corev1.Probe) time.Duration {
 	return grace(pod)
 }
 
-// stop ends the pod's processes within the time.
+// stop starts to end the pod's processes, which have the time for it.
 func (w *worker) stop(within time.Duration, why ending) {
 	switch {
 	case w.end == nil:
@@ -375,7 +377,8 @@ func (w *worker) stop(within time.Duration, why ending) {
 	}
 }
 
-// advanceEnd waits for the processes, and kills those that do not end in time.
+// advanceEnd kills the processes whose time is over, and finishes the pod when none
+// is left.
 func (w *worker) advanceEnd(ctx context.Context, now time.Time) time.Time {
 	var again time.Time
 	for _, r := range w.runs {

@@ -11,8 +11,8 @@ import (
 	"open-cluster-management.io/helloworld-addon/sandbox/node/plan"
 )
 
-// podEvents records the events of one pod. A warning that says the same as the
-// last one of its reason and container is not repeated.
+// podEvents records the events of one pod. It drops a warning that equals the last
+// one of the same reason and container.
 type podEvents struct {
 	recorder record.EventRecorder
 	mu       sync.Mutex
@@ -23,12 +23,12 @@ func newPodEvents(recorder record.EventRecorder) *podEvents {
 	return &podEvents{recorder: recorder, last: map[string]string{}}
 }
 
-// normal records something that went as it should.
+// normal records an event of type Normal.
 func (e *podEvents) normal(pod *corev1.Pod, container, reason, format string, args ...any) {
 	e.recorder.Eventf(eventTarget(pod, container), corev1.EventTypeNormal, reason, format, args...)
 }
 
-// warn records a problem, once until it changes.
+// warn records an event of type Warning, unless its message is unchanged.
 func (e *podEvents) warn(pod *corev1.Pod, container, reason, message string) {
 	e.mu.Lock()
 	key := container + "/" + reason
@@ -40,14 +40,16 @@ func (e *podEvents) warn(pod *corev1.Pod, container, reason, message string) {
 	}
 }
 
-// settled forgets a problem that is over, so that it is told again when it returns.
+// settled forgets the last warning, so that the same problem is recorded again when
+// it returns.
 func (e *podEvents) settled(container, reason string) {
 	e.mu.Lock()
 	delete(e.last, container+"/"+reason)
 	e.mu.Unlock()
 }
 
-// eventTarget is the pod, or one of its containers, as kubelet names it.
+// eventTarget returns the reference to the pod, or to one of its containers in
+// kubelet's form: spec.containers{NAME}.
 func eventTarget(pod *corev1.Pod, container string) *corev1.ObjectReference {
 	target := &corev1.ObjectReference{
 		APIVersion: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID,
@@ -63,8 +65,8 @@ func eventTarget(pod *corev1.Pod, container string) *corev1.ObjectReference {
 	return target
 }
 
-// warningsOnly keeps virtual-kubelet's own events about what went well out of
-// the users' sight: they tell of its provider, not of the pod.
+// warningsOnly drops virtual-kubelet's own events of type Normal: they are about its
+// provider, not about the pod.
 type warningsOnly struct{ record.EventRecorder }
 
 func (r warningsOnly) Event(object runtime.Object, eventType, reason, message string) {

@@ -18,12 +18,11 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// maxLogLine is the longest part of a line that is kept in one record, which is
-// containerd's.
+// maxLogLine is the largest part of a line in one record, as in containerd.
 const maxLogLine = 16 * 1024
 
-// logStore is where the containers' logs are, in the layout and format of
-// kubelet's: NAMESPACE_POD_UID/CONTAINER/RUN.log, a record for each line.
+// logStore is the directory of the containers' logs, in kubelet's layout and format:
+// NAMESPACE_POD_UID/CONTAINER/RUN.log, with a record for each line.
 type logStore struct{ dir string }
 
 func (l logStore) podDir(namespace, name, uid string) string {
@@ -34,20 +33,20 @@ func (l logStore) of(pod *corev1.Pod) string {
 	return l.podDir(pod.Namespace, pod.Name, string(pod.UID))
 }
 
-// file is the log of one run of a container, counted by its restarts.
+// file returns the path of the log of one run of a container; the first run is 0.
 func (l logStore) file(pod *corev1.Pod, container string, run int32) string {
 	return filepath.Join(l.of(pod), container, fmt.Sprintf("%d.log", run))
 }
 
-// create opens the log of a new run, and removes the one before the previous:
-// like kubelet the node keeps two.
+// create opens the log of a new run and removes the third latest one: like kubelet,
+// the node keeps two.
 func (l logStore) create(pod *corev1.Pod, container string, run int32) (*os.File, error) {
 	path := l.file(pod, container, run)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, fmt.Errorf("create the log's directory: %w", err)
 	}
 	if run >= 2 {
-		_ = os.Remove(l.file(pod, container, run-2)) // gone already when the node is new
+		_ = os.Remove(l.file(pod, container, run-2)) // missing after a restart of the node
 	}
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -56,7 +55,7 @@ func (l logStore) create(pod *corev1.Pod, container string, run int32) (*os.File
 	return f, nil
 }
 
-// keep removes the logs of all pods but the given ones.
+// keep removes the logs of all pods except the given ones.
 func (l logStore) keep(pods []*corev1.Pod) error {
 	kept := map[string]bool{}
 	for _, p := range pods {
@@ -72,30 +71,30 @@ func (l logStore) keep(pods []*corev1.Pod) error {
 			continue
 		}
 		if err := os.RemoveAll(path); err != nil {
-			return fmt.Errorf("remove the logs of a pod that is gone: %w", err)
+			return fmt.Errorf("remove the logs of a deleted pod: %w", err)
 		}
 	}
 	return nil
 }
 
-// logFile takes the output of one run.
+// logFile writes the output of one run.
 type logFile struct {
 	clock clock.PassiveClock
 	mu    sync.Mutex
 	out   io.WriteCloser
 }
 
-// stream is the writer for stdout or stderr.
+// stream returns the writer for stdout or stderr.
 func (f *logFile) stream(name string) *logStream { return &logStream{name: name, to: f} }
 
-// logStream cuts one output stream into records.
+// logStream splits one output stream into records.
 type logStream struct {
 	name string
 	to   *logFile
 	rest []byte
 }
 
-// Write takes whatever the process wrote; a line without an end waits for it.
+// Write writes a record for each complete line, and buffers an incomplete one.
 func (s *logStream) Write(p []byte) (int, error) {
 	s.rest = append(s.rest, p...)
 	for {
@@ -111,7 +110,7 @@ func (s *logStream) Write(p []byte) (int, error) {
 	}
 }
 
-// flush writes a last line that has no end.
+// flush writes the incomplete last line.
 func (s *logStream) flush() error {
 	if len(s.rest) == 0 {
 		return nil
@@ -121,7 +120,7 @@ func (s *logStream) flush() error {
 	return s.to.record(s.name, line, false)
 }
 
-// cutLine takes the next record off: a line, or a part of one that is too long.
+// cutLine cuts off the next record: a line, or a part of a line that is too long.
 func cutLine(text []byte) (line []byte, partial bool, rest []byte, ok bool) {
 	end := bytes.IndexByte(text, '\n')
 	switch {
@@ -140,7 +139,7 @@ func (f *logFile) record(stream string, line []byte, partial bool) error {
 	return err
 }
 
-// formatRecord writes a record: TIME STREAM F|P TEXT.
+// formatRecord returns a record: TIME STREAM F|P TEXT (full or partial line).
 func formatRecord(at time.Time, stream string, line []byte, partial bool) []byte {
 	tag := "F"
 	if partial {
@@ -149,14 +148,14 @@ func formatRecord(at time.Time, stream string, line []byte, partial bool) []byte
 	return fmt.Appendf(nil, "%s %s %s %s\n", at.UTC().Format(time.RFC3339Nano), stream, tag, line)
 }
 
-// logRecord is a record that was read.
+// logRecord is a parsed record.
 type logRecord struct {
 	At      time.Time
 	Text    string
 	Partial bool
 }
 
-// parseRecord reads a record without its newline.
+// parseRecord parses a record without its newline.
 func parseRecord(text string) (logRecord, error) {
 	parts := strings.SplitN(text, " ", 4)
 	if len(parts) != 4 {
@@ -169,14 +168,14 @@ func parseRecord(text string) (logRecord, error) {
 	return logRecord{At: at, Text: parts[3], Partial: parts[2] == "P"}, nil
 }
 
-// followPeriod is how often a log that is followed is looked at.
+// followPeriod is the time between two reads of a followed log.
 const followPeriod = 100 * time.Millisecond
 
-// logQuery is which part of a log is wanted, and how.
+// logQuery selects a part of a log, and its format.
 type logQuery struct {
-	// Tail is how many lines from the end, 0 for all; Limit how many bytes, 0 for all.
+	// Tail is the number of lines from the end, Limit that of bytes; 0 means all.
 	Tail, Limit int
-	// Since leaves out older lines.
+	// Since is the time of the first line.
 	Since      time.Time
 	Timestamps bool
 	Follow     bool
@@ -194,15 +193,15 @@ func queryOf(opts api.ContainerLogOpts, now time.Time) logQuery {
 type logReader struct {
 	query logQuery
 	clock clock.WithTicker
-	// ended says that nothing more will be written.
+	// ended reports whether the log is complete.
 	ended func() bool
-	// written counts the bytes given out.
+	// written is the number of bytes that the reader has returned.
 	written int
-	// inLine says that the last record was a part of a line.
+	// inLine is true after a partial record.
 	inLine bool
 }
 
-// open starts to read; the reader that it returns must be closed.
+// open starts to read. The caller must close the returned reader.
 func (r *logReader) open(ctx context.Context, path string) (io.ReadCloser, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -229,7 +228,7 @@ func (c closeBoth) Close() error {
 	return c.PipeReader.Close()
 }
 
-// errEnough says that the limit of bytes is reached.
+// errEnough means that the limit of bytes is reached.
 var errEnough = errors.New("limit reached")
 
 func (r *logReader) copy(ctx context.Context, f *os.File, out io.Writer) error {
@@ -240,7 +239,7 @@ func (r *logReader) copy(ctx context.Context, f *os.File, out io.Writer) error {
 	lines := bufio.NewReader(f)
 	var pending string
 	for {
-		// asked before the file is read, so that what was written last is not missed
+		// before the read, so that the last lines are not missed
 		ended := !r.query.Follow || r.ended()
 		text, err := lines.ReadString('\n')
 		pending += text
@@ -273,7 +272,7 @@ func (r *logReader) copy(ctx context.Context, f *os.File, out io.Writer) error {
 	}
 }
 
-// skip is how many lines come before the ones that are wanted.
+// skip returns the number of lines before the requested ones.
 func (r *logReader) skip(f *os.File) (int, error) {
 	if r.query.Tail <= 0 {
 		return 0, nil
@@ -305,7 +304,7 @@ func boolToInt(b bool) int {
 	return 0
 }
 
-// write gives out one record, as far as it is wanted.
+// write writes one record as the query asks.
 func (r *logReader) write(out io.Writer, record logRecord) error {
 	if record.At.Before(r.query.Since) {
 		return nil
@@ -332,8 +331,8 @@ func (r *logReader) write(out io.Writer, record logRecord) error {
 	return nil
 }
 
-// The bounds of a termination message, which are kubelet's: bytes of the file,
-// and lines and bytes of the log that stands in for it.
+// Kubelet's limits of a termination message: bytes of the file, and bytes and lines
+// of the log that replaces it.
 const (
 	terminationBytes     = 4096
 	terminationLogBytes  = 2048
@@ -342,20 +341,21 @@ const (
 	terminationFileInPod = "termination-log"
 )
 
-// makeTerminationFile makes the file that a container may write its last words to.
+// makeTerminationFile creates the file for a container's termination message.
 func makeTerminationFile(dir string) (string, error) {
 	path := filepath.Join(dir, terminationFileInPod)
 	if err := os.WriteFile(path, nil, terminationFileMode); err != nil {
 		return "", fmt.Errorf("create the termination message file: %w", err)
 	}
 	if err := os.Chmod(path, terminationFileMode); err != nil {
-		return "", fmt.Errorf("open the termination message file to the pod's users: %w", err)
+		return "", fmt.Errorf("set the mode of the termination message file: %w", err)
 	}
 	return path, nil
 }
 
-// terminationMessage is what a container left behind: its termination file, or
-// the end of its log where its policy says so and the run failed.
+// terminationMessage returns the content of a container's termination message file.
+// If that is empty, the run failed and the policy is FallbackToLogsOnError, it returns
+// the end of the log.
 func terminationMessage(c corev1.Container, file, log string, failed bool) string {
 	message := readEnd(file, terminationBytes)
 	if message != "" || !failed || c.TerminationMessagePolicy != corev1.TerminationMessageFallbackToLogsOnError {
@@ -364,7 +364,7 @@ func terminationMessage(c corev1.Container, file, log string, failed bool) strin
 	return lastLines(readEnd(log, 2*terminationLogBytes), terminationLogLines, terminationLogBytes)
 }
 
-// lastLines are the texts of the last records of a log.
+// lastLines returns the texts of the last records of a log.
 func lastLines(log string, lines, bytes int) string {
 	records := strings.Split(strings.TrimSuffix(log, "\n"), "\n")
 	var texts []string
@@ -380,7 +380,7 @@ func lastLines(log string, lines, bytes int) string {
 	return strings.Join(texts, "\n")
 }
 
-// readEnd is the end of a file, empty when there is none.
+// readEnd returns the end of a file, empty if the file cannot be read.
 func readEnd(path string, bytes int64) string {
 	f, err := os.Open(path)
 	if err != nil {

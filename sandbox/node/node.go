@@ -24,17 +24,17 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// The client's limits where Config has none: kubelet's defaults.
+// The client's rate limits unless Config sets them: kubelet's defaults.
 const (
 	defaultQPS   = 50
 	defaultBurst = 100
 )
 
-// Run registers the node and runs its pods until ctx ends. It returns when every
-// process and goroutine of it has ended; the node object stays.
+// Run registers the node and runs its pods until ctx ends. It returns after all
+// its processes and goroutines have ended; the Node object stays.
 //
-// A pod that was running when the node was last there is started afresh: its
-// processes have ended with the node.
+// The pods of an earlier run are started again, because their processes ended
+// with it.
 func Run(ctx context.Context, options Options) error {
 	if err := options.Validate(); err != nil {
 		return fmt.Errorf("node options: %w", err)
@@ -53,7 +53,7 @@ func Run(ctx context.Context, options Options) error {
 	defer broadcaster.Shutdown()
 	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
 	recorder := broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "sandbox-node", Host: options.Name})
-	logger.Info("Node starts", "address", options.Address, "port", options.Port)
+	logger.Info("Starting node", "address", options.Address, "port", options.Port)
 	return run(ctx, options, client, recorder)
 }
 
@@ -123,13 +123,14 @@ func run(ctx context.Context, options Options, client kubernetes.Interface, reco
 	return err
 }
 
-// podWorkers is how many pods virtual-kubelet looks at together; none takes long,
-// for each pod has a worker of its own.
+// podWorkers is the number of pods that virtual-kubelet syncs at the same time.
+// Each sync is short, because a worker of ours runs each pod.
 const podWorkers = 4
 
-// newPodController makes virtual-kubelet's. It wants informers of Secrets,
-// ConfigMaps and Services for the environment of pods, which the node resolves
-// itself and which a node may not list: it is given ones that are never started.
+// newPodController returns virtual-kubelet's pod controller. That requires
+// informers of Secrets, ConfigMaps and Services to resolve environments. This node
+// resolves them itself, and a node may not list these objects: the controller gets
+// informers that are never started.
 func newPodController(client kubernetes.Interface, pods informers.SharedInformerFactory, recorder record.EventRecorder, p *provider) (*vknode.PodController, error) {
 	podInformer := pods.Core().V1().Pods()
 	_, err := podInformer.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
@@ -155,8 +156,8 @@ func newPodController(client kubernetes.Interface, pods informers.SharedInformer
 	return controller, nil
 }
 
-// whenReady goes on when the node's pods are known: it removes the logs of those
-// that are gone, and runs next.
+// whenReady waits until the node's pods have been listed, removes the logs of all
+// other pods, and runs next.
 func (p *provider) whenReady(ctx context.Context, controller *vknode.PodController, next func(context.Context) error) error {
 	select {
 	case <-ctx.Done():

@@ -26,42 +26,43 @@ const (
 	defaultShutdownGrace  = 5 * time.Second
 )
 
-// Options configure a node.
+// Options configures a node.
 type Options struct {
-	// Name is the node's, and with the prefix system:node: its user's.
+	// Name is the node's name; its user is system:node:NAME.
 	Name string
 	// Config reaches the API server as the node's user.
 	Config *rest.Config
-	// StateDir holds the pods' volumes; whatever is in it at the start is removed.
+	// StateDir holds the pods' volumes. Run empties it at the start.
 	StateDir string
 	// LogDir holds the containers' logs as NAMESPACE_POD_UID/CONTAINER/RUN.log, in
-	// the format of kubelet's.
+	// kubelet's format.
 	LogDir string
 
 	Images  Images
 	Runtime Runtime
 	Network Network
 
-	// Address is the node's InternalIP; Port is where logs and port-forward are
-	// served on it.
+	// Address is the node's InternalIP. The node serves logs and port-forward on
+	// its Port.
 	Address netip.Addr
 	Port    int
-	// CertFile and KeyFile are the server's certificate for Address, ClientCAFile
-	// the authority of the API server's client certificate.
+	// CertFile and KeyFile hold the server's certificate for Address, ClientCAFile
+	// the CA of the API server's client certificate.
 	CertFile, KeyFile, ClientCAFile string
-	// APIServer is what pods are given as KUBERNETES_SERVICE_HOST and _PORT.
+	// APIServer is the address that pods get as KUBERNETES_SERVICE_HOST and _PORT.
 	APIServer netip.AddrPort
 
-	// BackOff is how long a container that keeps ending waits for its next start;
-	// the zero value is kubelet's: 10 s, doubling to 5 min.
+	// BackOff delays the restarts of a container that keeps ending. The zero value
+	// selects kubelet's: 10 s, doubling to 5 min.
 	BackOff plan.BackOff
-	// ShutdownGrace is how long processes have to end when the node stops; default 5 s.
+	// ShutdownGrace is the time between SIGTERM and SIGKILL when the node stops;
+	// 5 s by default.
 	ShutdownGrace time.Duration
-	// Clock is the real one by default.
+	// Clock is the real clock by default.
 	Clock clock.WithTicker
 }
 
-// Validate reports every option that is missing or wrong.
+// Validate returns an error that joins every missing or invalid option.
 func (o Options) Validate() error {
 	var errs []error
 	complain := func(bad bool, format string, args ...any) {
@@ -76,7 +77,7 @@ func (o Options) Validate() error {
 	complain(o.Runtime == nil, "no runtime for node %q: give Runtime", o.Name)
 	complain(o.Network == nil, "no pod network for node %q: give Network", o.Name)
 	complain(!o.Address.IsValid(), "no address for node %q: give Address", o.Name)
-	complain(o.Port < 1 || o.Port > 65535, "port %d is not one that can be served: give 1 to 65535", o.Port)
+	complain(o.Port < 1 || o.Port > 65535, "port %d is out of range: give 1 to 65535", o.Port)
 	complain(!o.APIServer.IsValid() || o.APIServer.Port() == 0, "API server address %q is not HOST:PORT", o.APIServer)
 	for _, dir := range [][2]string{{"state", o.StateDir}, {"log", o.LogDir}} {
 		complain(!filepath.IsAbs(dir[1]), "%s directory %q is not an absolute path", dir[0], dir[1])
@@ -90,7 +91,7 @@ func (o Options) Validate() error {
 	return errors.Join(errs...)
 }
 
-// withDefaults fills what may be left out.
+// withDefaults returns the options with the defaults filled in.
 func (o Options) withDefaults() Options {
 	if o.BackOff == (plan.BackOff{}) {
 		o.BackOff = plan.BackOff{Initial: defaultBackOffInitial, Max: defaultBackOffMax}
@@ -104,18 +105,18 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Images says what directory stands for an image.
+// Images maps image names to directories.
 type Images interface {
-	// Resolve finds an image by the name that a pod gives it.
+	// Resolve returns the image of a name in a pod, and whether it is mapped.
 	Resolve(name string) (plan.Image, bool)
-	// Known lists the names, sorted, for the message about one that is not there.
+	// Known returns all mapped names, sorted, for the message about an unknown one.
 	Known() []string
 }
 
 // Runtime starts containers.
 type Runtime interface {
-	// Start runs a container in the pod's network. An error says why the process
-	// is not running; the process's own end is told by [Process].
+	// Start starts a container in the pod's network. The error is about the start
+	// alone; [Process] reports how a started process ends.
 	Start(ctx context.Context, spec Container, network PodNetwork, stdout, stderr io.Writer) (Process, error)
 }
 
@@ -126,7 +127,7 @@ type Process interface {
 	Wait() plan.Exit
 }
 
-// Network makes the networks of pods.
+// Network creates the networks of pods.
 type Network interface {
 	Attach(name string) (PodNetwork, error)
 }
@@ -139,11 +140,11 @@ type PodNetwork interface {
 	Close() error
 }
 
-// Container is what a Runtime has to run.
+// Container is the configuration of a container for a Runtime.
 type Container struct {
 	ID, Hostname string
-	// Image is the directory with the root file system, Root an empty one that
-	// the container's root is mounted on.
+	// Image is the directory with the root file system, Root an empty directory
+	// on which the container's root is mounted.
 	Image, Root  string
 	Args         []string
 	Env          []string
@@ -155,7 +156,7 @@ type Container struct {
 	Hosts        []Host
 }
 
-// Host is a line of the container's /etc/hosts beside the usual ones.
+// Host is an additional line of the container's /etc/hosts.
 type Host struct {
 	IP    string
 	Names []string

@@ -18,17 +18,17 @@ import (
 	"open-cluster-management.io/helloworld-addon/sandbox/node/plan"
 )
 
-// maxProbeBody is how much of an answer is read, kubelet's.
+// maxProbeBody limits how much of a response is read, as in kubelet.
 const maxProbeBody = 10 * 1024
 
-// probeTarget is what is probed.
+// probeTarget is the container to probe and its pod's address.
 type probeTarget struct {
 	container corev1.Container
 	podIP     string
 }
 
-// runProbe probes until ctx ends, and reports every result: the count, and why
-// the probe failed when it did.
+// runProbe probes until ctx ends. It reports each result: the count, and the error
+// of a failed probe.
 func runProbe(ctx context.Context, c clock.WithTicker, delay time.Duration, probe *corev1.Probe, target probeTarget, report func(plan.ProbeCount, error)) {
 	if delay > 0 {
 		select {
@@ -54,7 +54,7 @@ func runProbe(ctx context.Context, c clock.WithTicker, delay time.Duration, prob
 	}
 }
 
-// probeOnce probes once; nil is success.
+// probeOnce probes once and returns nil for a success.
 func probeOnce(ctx context.Context, probe *corev1.Probe, target probeTarget) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(max(probe.TimeoutSeconds, 1))*time.Second)
 	defer cancel()
@@ -76,8 +76,8 @@ func probeTCP(ctx context.Context, action *corev1.TCPSocketAction, target probeT
 	return conn.Close()
 }
 
-// probeTransport makes a connection of its own for each probe, as kubelet does,
-// and does not look at the server's certificate.
+// probeTransport opens a new connection for each probe and, as kubelet, does not
+// verify the server's certificate.
 var probeTransport = &http.Transport{
 	DisableKeepAlives:  true,
 	DisableCompression: true,
@@ -106,10 +106,10 @@ func probeHTTP(ctx context.Context, action *corev1.HTTPGetAction, target probeTa
 	return nil
 }
 
-// probeRequest is the request that kubelet would make.
+// probeRequest returns the request that kubelet would send.
 func probeRequest(ctx context.Context, action *corev1.HTTPGetAction, address string) (*http.Request, error) {
 	u, err := url.Parse(action.Path)
-	if err != nil { // as kubelet does: a path that is no URL is taken as it is
+	if err != nil { // as in kubelet: an invalid URL is used as the path
 		u = &url.URL{Path: action.Path}
 	}
 	u.Scheme, u.Host = strings.ToLower(string(action.Scheme)), address
@@ -118,7 +118,7 @@ func probeRequest(ctx context.Context, action *corev1.HTTPGetAction, address str
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), http.NoBody)
 	if err != nil {
-		return nil, fmt.Errorf("make the probe's request: %w", err)
+		return nil, fmt.Errorf("create the probe's request: %w", err)
 	}
 	request.Header.Set("User-Agent", "kube-probe/sandbox")
 	request.Header.Set("Accept", "*/*")
@@ -132,8 +132,8 @@ func probeRequest(ctx context.Context, action *corev1.HTTPGetAction, address str
 	return request, nil
 }
 
-// sameHost follows redirects only to the host that is probed; another one is an
-// answer too, as with kubelet.
+// sameHost follows redirects only within the probed host. As in kubelet, a redirect
+// to another host counts as the response.
 func sameHost(request *http.Request, via []*http.Request) error {
 	if request.URL.Hostname() != via[0].URL.Hostname() || len(via) >= 10 {
 		return http.ErrUseLastResponse

@@ -12,12 +12,12 @@ import (
 	corev1listers "k8s.io/client-go/listers/core/v1"
 )
 
-// provider is what virtual-kubelet's pod controller drives: it keeps one worker
-// for each pod.
+// provider is called by virtual-kubelet's pod controller. It has one worker for
+// each pod.
 type provider struct {
 	*shared
 	lister corev1listers.PodLister
-	// ctx is the workers' life.
+	// ctx ends the workers.
 	ctx context.Context
 
 	mu      sync.Mutex
@@ -29,11 +29,11 @@ func newProvider(ctx context.Context, s *shared, lister corev1listers.PodLister)
 	return &provider{shared: s, lister: lister, ctx: ctx, workers: map[types.UID]*worker{}}
 }
 
-// wait returns when every worker has ended.
+// wait waits until every worker has ended.
 func (p *provider) wait() { p.running.Wait() }
 
-// CreatePod starts a worker for a pod. It never fails: what keeps a pod from
-// running is told in its status and events, and tried again by the worker.
+// CreatePod starts a worker for a pod. It never fails: the worker reports problems
+// in the pod's status and events, and retries.
 func (p *provider) CreatePod(_ context.Context, pod *corev1.Pod) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -51,7 +51,7 @@ func (p *provider) CreatePod(_ context.Context, pod *corev1.Pod) error {
 	return nil
 }
 
-// UpdatePod hands a new version of a pod to its worker.
+// UpdatePod passes a new version of a pod to its worker.
 func (p *provider) UpdatePod(_ context.Context, pod *corev1.Pod) error {
 	if w := p.byUID(pod.UID); w != nil {
 		w.update(pod)
@@ -59,8 +59,8 @@ func (p *provider) UpdatePod(_ context.Context, pod *corev1.Pod) error {
 	return nil
 }
 
-// DeletePod ends a pod's processes and removes the pod when they have ended. It
-// does not wait for that.
+// DeletePod starts to end a pod's processes and returns. The worker removes the
+// pod when they have ended.
 func (p *provider) DeletePod(ctx context.Context, pod *corev1.Pod) error {
 	w := p.byUID(pod.UID)
 	if w == nil {
@@ -79,10 +79,10 @@ func (p *provider) DeletePod(ctx context.Context, pod *corev1.Pod) error {
 	return nil
 }
 
-// GetPod is the pod that runs under a name. One that is being removed is not
-// found: virtual-kubelet would take it for a new pod of the same name, and not
-// start that. For the same reason a pod is ended here whose name is another's by
-// now.
+// GetPod returns the running pod of a name. It does not find a pod that is being
+// removed: virtual-kubelet would take it for a new pod of the same name and not
+// start that one. For the same reason GetPod ends a pod that has been replaced by
+// a pod of the same name.
 func (p *provider) GetPod(_ context.Context, namespace, name string) (*corev1.Pod, error) {
 	w := p.byName(namespace, name)
 	if w == nil {
@@ -96,7 +96,7 @@ func (p *provider) GetPod(_ context.Context, namespace, name string) (*corev1.Po
 	return pod.DeepCopy(), nil
 }
 
-// GetPodStatus is the status that a pod should have.
+// GetPodStatus returns the status that a pod should have.
 func (p *provider) GetPodStatus(_ context.Context, namespace, name string) (*corev1.PodStatus, error) {
 	w := p.byName(namespace, name)
 	if w == nil {
@@ -106,7 +106,7 @@ func (p *provider) GetPodStatus(_ context.Context, namespace, name string) (*cor
 	return &status, nil
 }
 
-// GetPods are all pods that are not being removed.
+// GetPods returns all pods that are not being removed.
 func (p *provider) GetPods(context.Context) ([]*corev1.Pod, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -119,8 +119,8 @@ func (p *provider) GetPods(context.Context) ([]*corev1.Pod, error) {
 	return pods, nil
 }
 
-// NotifyPods tells virtual-kubelet that it need not poll for statuses. It is not
-// told any: each worker writes its pod's status itself (see statusWriter).
+// NotifyPods keeps virtual-kubelet from polling for statuses. It never calls the
+// function: each worker writes its pod's status itself (see statusWriter).
 func (p *provider) NotifyPods(context.Context, func(*corev1.Pod)) {}
 
 func (p *provider) byUID(uid types.UID) *worker {
@@ -129,7 +129,8 @@ func (p *provider) byUID(uid types.UID) *worker {
 	return p.workers[uid]
 }
 
-// byName is the worker of the pod that has the name and is not being removed.
+// byName returns the worker of the pod of this name that is not being removed, nil
+// if there is none.
 func (p *provider) byName(namespace, name string) *worker {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -142,7 +143,7 @@ func (p *provider) byName(namespace, name string) *worker {
 	return nil
 }
 
-// changed tells the pods that refer to an object that it has changed.
+// changed wakes the workers of all pods that refer to the object.
 func (p *provider) changed(key objectKey) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -153,14 +154,14 @@ func (p *provider) changed(key objectKey) {
 	}
 }
 
-// observed hands the status that the API server has to the pod's worker.
+// observed passes the API server's version of a pod to the pod's status writer.
 func (p *provider) observed(pod *corev1.Pod) {
 	if w := p.byUID(pod.UID); w != nil {
 		w.writer.observe(pod)
 	}
 }
 
-// podOf finds a pod by name for the node's HTTP server.
+// podOf returns a pod of this node by name.
 func (p *provider) podOf(namespace, name string) (*corev1.Pod, error) {
 	pod, err := p.lister.Pods(namespace).Get(name)
 	if err != nil {

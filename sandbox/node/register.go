@@ -20,15 +20,15 @@ import (
 	"open-cluster-management.io/helloworld-addon/sandbox/node/plan"
 )
 
-// registration keeps the node object and its lease.
+// registration maintains the Node object and its Lease.
 type registration struct {
 	client     kubernetes.Interface
 	name       string
 	controller *vknode.NodeController
 }
 
-// newRegistration makes virtual-kubelet's node controller. Somebody may delete
-// the node object: then it is made again.
+// newRegistration returns a registration of virtual-kubelet's node controller. A
+// Node object that a user deletes is created again.
 func newRegistration(client kubernetes.Interface, object *corev1.Node) (*registration, error) {
 	nodes := client.CoreV1().Nodes()
 	again := object.DeepCopy()
@@ -47,18 +47,18 @@ func newRegistration(client kubernetes.Interface, object *corev1.Node) (*registr
 	return &registration{client: client, name: object.Name, controller: controller}, nil
 }
 
-// registerRetry is how often an API server that does not answer is asked again.
+// registerRetry is the period between attempts to reach the API server.
 const registerRetry = 500 * time.Millisecond
 
 // run registers the node and keeps it registered until ctx ends.
 func (r *registration) run(ctx context.Context) error {
-	// virtual-kubelet gives up for good when its first attempt fails
+	// virtual-kubelet does not retry when its first attempt fails
 	err := wait.PollUntilContextCancel(ctx, registerRetry, true, func(ctx context.Context) (bool, error) {
 		ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 		defer cancel()
 		_, err := r.client.CoreV1().Nodes().Get(ctx, r.name, metav1.GetOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {
-			klog.FromContext(ctx).Error(err, "The node cannot be registered yet")
+			klog.FromContext(ctx).Error(err, "Cannot register the node yet")
 			return false, nil
 		}
 		return true, nil
@@ -72,8 +72,8 @@ func (r *registration) run(ctx context.Context) error {
 	return nil
 }
 
-// What the node offers beside the machine's CPUs. Nothing is limited, so the
-// figures only have to be no reason for the scheduler to refuse a pod.
+// The node's capacity. Nothing is limited, so the figures only have to be large
+// enough for the scheduler.
 const (
 	nodeCPUFactor = 8
 	nodeMemory    = "64Gi"
@@ -81,10 +81,10 @@ const (
 	nodePods      = "200"
 )
 
-// kubeletVersion is what the node says that it is, for kubectl get nodes.
+// kubeletVersion is the version that kubectl get nodes shows.
 const kubeletVersion = "v1.34.4-sandbox"
 
-// nodeObject is the node as it registers: ready.
+// nodeObject returns the Node object to register, with the condition Ready=True.
 func nodeObject(name string, address netip.Addr, port, cpus int, now time.Time) *corev1.Node {
 	capacity := corev1.ResourceList{
 		corev1.ResourceCPU:              *resource.NewQuantity(int64(cpus*nodeCPUFactor), resource.DecimalSI),

@@ -24,20 +24,19 @@ import (
 )
 
 const (
-	// streamTimeout ends a port-forward that nothing went through for so long,
-	// kubelet's default. virtual-kubelet mixes up its two settings for
-	// port-forward, so both are set to it.
+	// streamTimeout ends an idle port-forward, after kubelet's default.
+	// virtual-kubelet mixes up its two settings for port-forward, so both get it.
 	streamTimeout = 4 * time.Hour
-	// headerTimeout bounds the wait for a request's headers.
+	// headerTimeout limits the wait for a request's headers.
 	headerTimeout = 10 * time.Second
-	// closeTimeout bounds the wait for requests that are being served when the
-	// node ends; logs that are followed would go on for ever.
+	// closeTimeout limits the wait for open requests when the node ends; a
+	// followed log would never end.
 	closeTimeout = time.Second
 )
 
-// server serves logs and port-forward to the API server. A caller must have a
-// certificate of the cluster's authority, and may do what the API server says
-// that it may with the node's proxy subresource, as with kubelet.
+// server serves logs and port-forward to the API server. As kubelet does, it
+// authenticates callers by certificates of the cluster's CA, and asks the API
+// server whether they may access the node's proxy subresource.
 type server struct {
 	http     *http.Server
 	listener net.Listener
@@ -92,7 +91,7 @@ func handlers(p *provider) api.PodHandlerConfig {
 	}
 }
 
-// serve serves until ctx ends.
+// serve handles requests until ctx ends.
 func (s *server) serve(ctx context.Context) error {
 	closed := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
@@ -113,11 +112,11 @@ func (s *server) serve(ctx context.Context) error {
 	return nil
 }
 
-// errNoExec is the answer to kubectl exec and attach.
+// errNoExec is returned to kubectl exec and attach.
 var errNoExec = errors.New("exec and attach are not supported by a sandbox node: a container has no programs but its image's; use kubectl logs and port-forward")
 
-// GetContainerLogs opens the log of a container's current run, or of the one
-// before it. A log that is followed ends with the run.
+// GetContainerLogs opens the log of a container's current or previous run. A
+// followed log ends with the run.
 func (p *provider) GetContainerLogs(ctx context.Context, namespace, podName, name string, opts api.ContainerLogOpts) (io.ReadCloser, error) {
 	pod, err := p.podOf(namespace, podName)
 	if err != nil {
@@ -144,13 +143,13 @@ func (p *provider) GetContainerLogs(ctx context.Context, namespace, podName, nam
 	case errors.Is(err, os.ErrNotExist) && status.State.Waiting != nil:
 		return nil, errdefs.InvalidInputf("container %q in pod %q is waiting to start: %s", name, podName, status.State.Waiting.Reason)
 	case errors.Is(err, os.ErrNotExist):
-		return nil, errdefs.NotFoundf("the log of run %d of container %q in pod %q is not there any more", run, name, podName)
+		return nil, errdefs.NotFoundf("the log of run %d of container %q in pod %q has been removed", run, name, podName)
 	}
 	return nil, err
 }
 
-// containerStatus is of the worker's where there is one: the API server's may be
-// a moment older.
+// containerStatus returns a container's status, from the pod's worker if it has
+// one, because the API server's may be older.
 func (p *provider) containerStatus(pod *corev1.Pod, name string) (corev1.ContainerStatus, error) {
 	status := pod.Status
 	if w := p.byUID(pod.UID); w != nil {
@@ -174,16 +173,16 @@ func (p *provider) AttachToContainer(context.Context, string, string, string, ap
 	return errNoExec
 }
 
-// GetStatsSummary names the node; nothing is measured.
+// GetStatsSummary returns a summary with the node's name alone: nothing is measured.
 func (p *provider) GetStatsSummary(context.Context) (*statsv1alpha1.Summary, error) {
 	return &statsv1alpha1.Summary{Node: statsv1alpha1.NodeStats{NodeName: p.Name}}, nil
 }
 
-// GetMetricsResource is empty: nothing is measured.
+// GetMetricsResource returns nothing, because nothing is measured.
 func (p *provider) GetMetricsResource(context.Context) ([]*dto.MetricFamily, error) { return nil, nil }
 
-// PortForward connects the stream to a port of the pod's own loopback interface,
-// until one side is done.
+// PortForward connects the stream to a port of the pod's own loopback interface
+// until one side closes.
 func (p *provider) PortForward(ctx context.Context, namespace, name string, port int32, stream io.ReadWriteCloser) error {
 	w := p.byName(namespace, name)
 	if w == nil {
@@ -216,7 +215,7 @@ func (p *provider) PortForward(ctx context.Context, namespace, name string, port
 	return nil
 }
 
-// closeWrite passes the end of a stream on, where the connection can.
+// closeWrite closes the writing half of a connection that supports it.
 func closeWrite(conn io.Closer) {
 	if half, ok := conn.(interface{ CloseWrite() error }); ok {
 		_ = half.CloseWrite()

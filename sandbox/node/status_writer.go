@@ -21,16 +21,16 @@ import (
 	"open-cluster-management.io/helloworld-addon/sandbox/node/plan"
 )
 
-// How long a failed write of a status waits before it is tried again.
+// The delays before a failed write of a status is retried.
 const (
 	retryMin = 100 * time.Millisecond
 	retryMax = 5 * time.Second
 )
 
-// statusWriter writes one pod's status, the latest one only. It patches what has
-// changed, with the pod's UID as a precondition, as kubelet does:
-// virtual-kubelet's own writer puts the whole object, and so takes back labels
-// and finalizers that others have changed meanwhile.
+// statusWriter writes the latest status of one pod. As kubelet does, it patches the
+// changed fields, with the pod's UID as precondition. virtual-kubelet's own writer
+// updates the whole object, which reverts labels and finalizers that others have
+// changed meanwhile.
 type statusWriter struct {
 	client kubernetes.Interface
 	clock  clock.WithTicker
@@ -38,15 +38,15 @@ type statusWriter struct {
 	uid    types.UID
 
 	mu sync.Mutex
-	// base and version are of the status that the API server has.
+	// base and version are the API server's status and its resource version.
 	base    corev1.PodStatus
 	version string
-	// view is what the status is made from.
+	// view is the input of the status.
 	view plan.View
-	// useless is a patch that changed nothing: a field that this API server does
-	// not keep must not be written again and again.
+	// useless is a patch that changed nothing: without it, a field that the API
+	// server drops would be written for ever.
 	useless []byte
-	// gone says that the pod does not exist any more.
+	// gone is true once the pod has been deleted.
 	gone bool
 	wake chan struct{}
 }
@@ -60,7 +60,7 @@ func newStatusWriter(client kubernetes.Interface, c clock.WithTicker, pod *corev
 	}
 }
 
-// set says what the status is made from now. It does not wait.
+// set replaces the input of the status. It does not wait for the write.
 func (w *statusWriter) set(v plan.View) {
 	w.mu.Lock()
 	w.view = v
@@ -68,8 +68,8 @@ func (w *statusWriter) set(v plan.View) {
 	w.nudge()
 }
 
-// observe takes over the status that the API server has, unless it is older than
-// the last write: what others changed of the node's part is then put right.
+// observe takes over the API server's status unless it is older than the last write.
+// The next write reverts changes that others have made to the node's fields.
 func (w *statusWriter) observe(pod *corev1.Pod) {
 	w.mu.Lock()
 	newer, err := resourceversion.CompareResourceVersion(pod.ResourceVersion, w.version)
@@ -90,14 +90,14 @@ func (w *statusWriter) nudge() {
 	}
 }
 
-// status is what the pod's status should be.
+// status returns the status that the pod should have.
 func (w *statusWriter) status() corev1.PodStatus {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return plan.Status(w.base, w.view)
 }
 
-// run writes until ctx ends.
+// run writes every change of the status until ctx ends.
 func (w *statusWriter) run(ctx context.Context) {
 	for {
 		select {
@@ -109,7 +109,8 @@ func (w *statusWriter) run(ctx context.Context) {
 	}
 }
 
-// flush returns when the status has been written, the pod is gone, or ctx ends.
+// flush writes the status. It returns when it is written, the pod is gone, or ctx
+// ends.
 func (w *statusWriter) flush(ctx context.Context) {
 	wait := retryMin
 	for ctx.Err() == nil {
@@ -124,7 +125,7 @@ func (w *statusWriter) flush(ctx context.Context) {
 	}
 }
 
-// write makes one attempt; nothing to write is a success.
+// write makes one attempt. An unchanged status is a success.
 func (w *statusWriter) write(ctx context.Context) error {
 	w.mu.Lock()
 	base, version, wanted, gone, useless := w.base, w.version, plan.Status(w.base, w.view), w.gone, w.useless
@@ -159,13 +160,14 @@ func (w *statusWriter) write(ctx context.Context) error {
 	return nil
 }
 
-// replaced says that the pod is gone, or that another one has its name.
+// replaced reports whether the pod is gone or another pod has its name.
 func (w *statusWriter) replaced(ctx context.Context) bool {
 	pod, err := w.client.CoreV1().Pods(w.pod.Namespace).Get(ctx, w.pod.Name, metav1.GetOptions{})
 	return apierrors.IsNotFound(err) || err == nil && pod.UID != w.uid
 }
 
-// statusPatch is the change from one status to another, for this one pod.
+// statusPatch returns the strategic merge patch from one status to another, for the
+// pod with this UID alone.
 func statusPatch(uid types.UID, base, wanted corev1.PodStatus) ([]byte, error) {
 	before, err := json.Marshal(corev1.Pod{Status: base})
 	if err != nil {

@@ -26,12 +26,13 @@ type objectKey struct {
 	Namespace string
 }
 
-// The API server's authorizer learns of a pod a moment later than the node: the
-// first reads of what it refers to may be forbidden for that long.
+// firstRead is the back-off of the first read of an object. The API server's node
+// authorizer may learn of a pod later than the node does, and forbids reads until
+// then: https://kubernetes.io/docs/reference/access-authn-authz/node/
 var firstRead = wait.Backoff{Duration: 50 * time.Millisecond, Factor: 2, Steps: 7, Cap: 2 * time.Second}
 
-// store watches the Secrets and ConfigMaps that pods of the node refer to, one
-// watch for each object, as kubelet does: a node may not list them all.
+// store watches the Secrets and ConfigMaps that the node's pods refer to. As in
+// kubelet, each object has a watch, because a node may not list them all.
 type store struct {
 	client   kubernetes.Interface
 	clock    clock.WithTicker
@@ -46,10 +47,10 @@ type store struct {
 type entry struct {
 	users int
 	stop  context.CancelFunc
-	// object is nil when it does not exist; synced says that this is known.
+	// object is nil when it does not exist; it is valid once synced is true.
 	object any
 	synced bool
-	// err is why it could not be read so far.
+	// err is the error of the last read, until one succeeds.
 	err error
 }
 
@@ -57,7 +58,7 @@ func newStore(client kubernetes.Interface, c clock.WithTicker, onChange func(obj
 	return &store{client: client, clock: c, onChange: onChange, entries: map[objectKey]*entry{}}
 }
 
-// acquire begins to watch what a pod refers to; release ends it.
+// acquire starts to watch the objects that a pod refers to; release ends that.
 func (s *store) acquire(ctx context.Context, namespace string, refs map[plan.Reference]bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,11 +88,11 @@ func (s *store) release(namespace string, refs map[plan.Reference]bool) {
 	}
 }
 
-// wait returns when all watches have ended.
+// wait waits until all watches have ended.
 func (s *store) wait() { s.running.Wait() }
 
-// get is what exists of the references. It is not complete until all of them
-// have been read, and err says why one has not.
+// get returns the existing objects of the references. It is complete when all of
+// them have been read; until then, err is why one has not.
 func (s *store) get(namespace string, refs map[plan.Reference]bool) (found plan.Objects, complete bool, err error) {
 	found = plan.Objects{Secrets: map[string]*corev1.Secret{}, ConfigMaps: map[string]*corev1.ConfigMap{}}
 	complete = true
@@ -116,7 +117,7 @@ func (s *store) get(namespace string, refs map[plan.Reference]bool) (found plan.
 	return found, complete, err
 }
 
-// refresh takes over what the informer knows of the object.
+// refresh copies the object from the informer.
 func (s *store) refresh(key objectKey, e *entry, known cache.Store) {
 	s.mu.Lock()
 	e.object, e.synced, e.err = nil, true, nil
@@ -127,7 +128,7 @@ func (s *store) refresh(key objectKey, e *entry, known cache.Store) {
 	s.onChange(key)
 }
 
-// failed notes why the object could not be read.
+// failed stores the error of a read.
 func (s *store) failed(key objectKey, e *entry, err error) {
 	s.mu.Lock()
 	e.err = err
@@ -135,7 +136,7 @@ func (s *store) failed(key objectKey, e *entry, err error) {
 	s.onChange(key)
 }
 
-// watch keeps the entry up to date until ctx ends.
+// watch updates the entry until ctx ends.
 func (s *store) watch(ctx context.Context, key objectKey, e *entry) {
 	s.waitReadable(ctx, key, e)
 	if ctx.Err() != nil {
@@ -165,9 +166,9 @@ func (s *store) watch(ctx context.Context, key objectKey, e *entry) {
 	<-done
 }
 
-// waitReadable returns when the object can be read; that it does not exist is an
-// answer too. A watch that is refused at first would be tried again only after a
-// second, and then after ever longer times.
+// waitReadable waits until a read of the object succeeds or reports that it does not
+// exist. Without it, a watch that is forbidden at first would be retried only after
+// a second, with growing delays.
 func (s *store) waitReadable(ctx context.Context, key objectKey, e *entry) {
 	backoff := firstRead
 	for ctx.Err() == nil {
@@ -202,7 +203,7 @@ func (k objectKey) object() runtime.Object {
 	return &corev1.ConfigMap{}
 }
 
-// listWatch is of the one object.
+// listWatch lists and watches the one object.
 func (s *store) listWatch(key objectKey) cache.ListerWatcher {
 	core := s.client.CoreV1()
 	only := fields.OneTermEqualSelector(metav1.ObjectNameField, key.Name).String()
@@ -224,8 +225,8 @@ func (s *store) listWatch(key objectKey) cache.ListerWatcher {
 	}, s.client)
 }
 
-// stripManagedFields drops what the node never looks at and what is often the
-// larger part of an object.
+// stripManagedFields removes metadata.managedFields, which the node does not read and
+// which are often the larger part of an object.
 func stripManagedFields(object any) (any, error) {
 	if accessor, err := meta.Accessor(object); err == nil {
 		accessor.SetManagedFields(nil)

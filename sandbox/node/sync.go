@@ -15,19 +15,19 @@ import (
 )
 
 const (
-	// setUpRetry is how soon a set-up that failed is tried again. What the pod
-	// refers to is watched and makes the worker look at once; this is for the rest.
+	// setUpRetry is the delay before a failed set-up is retried. A change of an
+	// object that the pod refers to wakes the worker earlier.
 	setUpRetry = time.Second
-	// configRetry is how soon a container whose configuration is incomplete is
-	// tried again.
+	// configRetry is the delay before a container with an incomplete configuration
+	// is retried.
 	configRetry = 500 * time.Millisecond
-	// slowRead is how long the first read of an object may take before the pod's
-	// user is told why it does not start.
+	// slowRead is the time that the first read of an object may take before the
+	// node reports it in an event.
 	slowRead = 2 * time.Second
 )
 
-// sync brings the pod as far as it comes for now, and returns when it has to be
-// looked at again, zero for not before something happens.
+// sync takes every step that is possible now. It returns the time of the next sync,
+// zero when only an event can make one necessary.
 func (w *worker) sync(ctx context.Context) time.Time {
 	again := w.advance(ctx, w.Clock.Now())
 	w.writer.set(w.view())
@@ -62,7 +62,7 @@ func (w *worker) advance(ctx context.Context, now time.Time) time.Time {
 	return earliest(again, w.tokenDue, deadline)
 }
 
-// deadlineOf is when a pod has run for as long as it may, zero for never.
+// deadlineOf returns the end of the pod's activeDeadlineSeconds, zero without one.
 func deadlineOf(spec *corev1.PodSpec, started time.Time) time.Time {
 	if spec.ActiveDeadlineSeconds == nil {
 		return time.Time{}
@@ -70,7 +70,7 @@ func deadlineOf(spec *corev1.PodSpec, started time.Time) time.Time {
 	return started.Add(time.Duration(*spec.ActiveDeadlineSeconds) * time.Second)
 }
 
-// earliest is the first of the times that are set.
+// earliest returns the earliest of the times that are not zero.
 func earliest(times ...time.Time) time.Time {
 	var out time.Time
 	for _, t := range times {
@@ -81,7 +81,8 @@ func earliest(times ...time.Time) time.Time {
 	return out
 }
 
-// startDue starts every container that is due, and returns when the next is.
+// startDue starts every container that is due, and returns the time of the next
+// start.
 func (w *worker) startDue(ctx context.Context, now time.Time) time.Time {
 	pod := w.currentPod()
 	next := plan.Next(&pod.Spec, w.states, now)
@@ -95,15 +96,15 @@ func (w *worker) startDue(ctx context.Context, now time.Time) time.Time {
 		w.finish(ctx)
 		return time.Time{}
 	}
-	if len(next.Start) > 0 { // a start that failed and may be tried again at once
+	if len(next.Start) > 0 { // a failed start that may be retried at once
 		return now
 	}
 	return next.Again
 }
 
-// prepare sets up the network and the volumes, and brings the volumes up to date
-// afterwards. An error keeps containers from starting only before the first
-// success: what a running pod has, it keeps.
+// prepare sets up the network and the volumes, and later updates the volumes. It
+// returns an error, which delays the containers' start, only until the first
+// success: a running pod keeps its volumes as they are.
 func (w *worker) prepare(ctx context.Context, now time.Time) error {
 	due := !w.tokenDue.IsZero() && !now.Before(w.tokenDue)
 	if w.prepared && !w.stale && !due {
@@ -120,11 +121,11 @@ func (w *worker) prepare(ctx context.Context, now time.Time) error {
 		w.events.settled("", reasonSandbox)
 		return nil
 	case errors.Is(err, errNotRead) && now.Sub(w.started) < slowRead:
-		return err // the first moment of a pod, not a problem
+		return err // usual right after the pod's creation: no event
 	}
 	w.events.warn(w.currentPod(), "", reason, err.Error())
 	if w.prepared {
-		w.stale = false // what is missing makes the worker look again when it comes
+		w.stale = false // a missing object wakes the worker when it is created
 		if due {
 			w.tokenDue = now.Add(setUpRetry)
 		}
@@ -134,16 +135,16 @@ func (w *worker) prepare(ctx context.Context, now time.Time) error {
 	return err
 }
 
-// The reasons of events about a pod that cannot be set up, kubelet's.
+// Kubelet's reasons of events about a pod that cannot be set up.
 const (
 	reasonMount   = "FailedMount"
 	reasonSandbox = "FailedCreatePodSandBox"
 )
 
-// errNotRead says that it is not known yet whether an object exists.
+// errNotRead means that the node does not know yet whether an object exists.
 var errNotRead = errors.New("not read yet")
 
-// setUp is one attempt; reason is the event's for the error.
+// setUp makes one attempt. With an error it returns the reason of the event about it.
 func (w *worker) setUp(ctx context.Context, now time.Time) (reason string, err error) {
 	pod := w.currentPod()
 	if err := os.MkdirAll(w.dir(), 0o755); err != nil {
@@ -183,13 +184,13 @@ func (w *worker) surroundings() (plan.Inputs, error) {
 		if err == nil {
 			err = errors.New("waiting for the API server")
 		}
-		return plan.Inputs{}, fmt.Errorf("what the pod refers to: %w: %w", errNotRead, err)
+		return plan.Inputs{}, fmt.Errorf("read the Secrets and ConfigMaps of the pod: %w: %w", errNotRead, err)
 	}
 	return plan.Inputs{Pod: pod, Objects: found, At: w.at(), Allocatable: w.allocatable}, nil
 }
 
-// block says in every container that waits for its first start why it does; an
-// empty reason keeps the one that is there.
+// block sets the waiting reason and message of all containers that have not started
+// yet. An empty reason keeps the present one.
 func (w *worker) block(reason, message string) {
 	for name, s := range w.states {
 		if s.State.Waiting == nil || s.ID != "" {
@@ -203,7 +204,7 @@ func (w *worker) block(reason, message string) {
 	}
 }
 
-// finish lets go of what only running containers need.
+// finish releases the network and the files that only running containers need.
 func (w *worker) finish(ctx context.Context) {
 	w.finished = true
 	var errs []error
@@ -214,6 +215,6 @@ func (w *worker) finish(ctx context.Context) {
 		errs = append(errs, os.RemoveAll(w.dir()))
 	}
 	if err := errors.Join(errs...); err != nil {
-		klog.FromContext(ctx).Error(err, "Something of an ended pod is left", "pod", klog.KObj(w.currentPod()))
+		klog.FromContext(ctx).Error(err, "Cannot clean up after an ended pod", "pod", klog.KObj(w.currentPod()))
 	}
 }

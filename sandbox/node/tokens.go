@@ -13,18 +13,18 @@ import (
 	"open-cluster-management.io/helloworld-addon/sandbox/node/plan"
 )
 
-// requestTimeout bounds every single request to the API server.
+// requestTimeout limits each request to the API server.
 const requestTimeout = 10 * time.Second
 
-// tokens are the service account tokens of one pod.
+// tokens holds the service account tokens of one pod.
 type tokens struct {
 	client kubernetes.Interface
 	have   map[plan.TokenRequest]plan.Token
 }
 
-// sync asks for every token that the pod needs and that is missing or due, and
-// returns when the next one is due, zero when none is. A token that cannot be
-// renewed stays in use.
+// sync requests every token that is missing or due for renewal. It returns the time
+// of the next renewal, zero if the pod needs no token. A token that cannot be renewed
+// stays in use.
 func (t *tokens) sync(ctx context.Context, pod *corev1.Pod, now time.Time) (next time.Time, err error) {
 	for _, request := range plan.TokenRequests(&pod.Spec) {
 		known, ok := t.have[request]

@@ -16,18 +16,18 @@ import (
 	"open-cluster-management.io/helloworld-addon/sandbox/node/plan"
 )
 
-// The modes of directories that every user of a pod may write to, as kubelet's
-// empty directories; the group's bit makes new files belong to the pod's fsGroup.
+// The modes of an emptyDir, which every user of the pod may write to, as in kubelet.
+// With setgid, new files belong to the pod's fsGroup.
 const (
 	emptyDirMode      = fs.FileMode(0o777)
 	emptyDirGroupMode = fs.FileMode(0o777) | fs.ModeSetgid
 )
 
-// volumes are the volumes of one pod, on disk.
+// volumes holds the volumes of one pod on disk.
 type volumes struct {
 	dir   string
 	chown chowner
-	// written is what payload volumes contain.
+	// written is the content of the volumes made of files, by name.
 	written map[string][]plan.File
 }
 
@@ -37,7 +37,7 @@ func newVolumes(dir string) *volumes {
 
 func (v *volumes) path(name string) string { return filepath.Join(v.dir, name) }
 
-// volumeError is a volume that could not be set up, in kubelet's words.
+// volumeError is the error of a volume's set-up, in kubelet's words.
 type volumeError struct {
 	Volume string
 	Err    error
@@ -49,8 +49,8 @@ func (e *volumeError) Error() string {
 
 func (e *volumeError) Unwrap() error { return e.Err }
 
-// sync brings every volume to what it has to contain. What already does is not
-// touched. It goes on after an error, and returns the first as a *volumeError.
+// sync writes every volume whose content has changed. It continues after an error
+// and returns the first one as a *volumeError.
 func (v *volumes) sync(in plan.Inputs, tokens map[plan.TokenRequest]plan.Token) error {
 	var errs []error
 	for _, volume := range in.Pod.Spec.Volumes {
@@ -82,7 +82,7 @@ func (v *volumes) syncOne(volume corev1.Volume, in plan.Inputs, tokens map[plan.
 	return nil
 }
 
-// makeEmptyDir makes an emptyDir once; what containers put there stays.
+// makeEmptyDir creates an emptyDir unless it exists, with the containers' files.
 func (v *volumes) makeEmptyDir(name string, group *int64) error {
 	dir := v.path(name)
 	if _, err := os.Stat(dir); err == nil {
@@ -99,13 +99,13 @@ func (v *volumes) makeEmptyDir(name string, group *int64) error {
 		return err
 	}
 	if err := os.Chmod(dir, mode); err != nil {
-		return fmt.Errorf("open an emptyDir to the pod's users: %w", err)
+		return fmt.Errorf("set the mode of an emptyDir: %w", err)
 	}
 	return nil
 }
 
-// mounts are the mounts of a container. A subPath is resolved now, so that the
-// container keeps the file that was there at its start, as with kubelet.
+// mounts returns the mounts of a container. As in kubelet, a subPath is resolved
+// now, so the container keeps the file that was there at its start.
 func (v *volumes) mounts(spec *corev1.PodSpec, c corev1.Container, env map[string]string) ([]Mount, error) {
 	payloads := map[string]bool{}
 	for _, volume := range spec.Volumes {
@@ -122,10 +122,10 @@ func (v *volumes) mounts(spec *corev1.PodSpec, c corev1.Container, env map[strin
 	return out, nil
 }
 
-// source is the file or directory of the node that a mount shows.
+// source returns the file or directory on the node for a mount.
 func (v *volumes) source(m corev1.VolumeMount, expression string) (string, error) {
 	root := v.path(m.Name)
-	sub := m.SubPath + expression // at most one of them is set
+	sub := m.SubPath + expression // at most one is set
 	if sub == "" {
 		return root, nil
 	}
@@ -138,7 +138,7 @@ func (v *volumes) source(m corev1.VolumeMount, expression string) (string, error
 			return "", fmt.Errorf("create subPath %q: %w", sub, err)
 		}
 		if err := os.Chmod(path, emptyDirMode); err != nil {
-			return "", fmt.Errorf("open subPath %q to the pod's users: %w", sub, err)
+			return "", fmt.Errorf("set the mode of subPath %q: %w", sub, err)
 		}
 	}
 	resolved, err := filepath.EvalSymlinks(path)
@@ -152,19 +152,19 @@ func (v *volumes) source(m corev1.VolumeMount, expression string) (string, error
 	return resolved, nil
 }
 
-// The names in a volume that the writer keeps for itself, as kubelet's does:
-// dataLink points to the directory with the current files, and every name that
-// the pod sees points through it.
+// The names in a volume that are reserved for the writer, as in kubelet:
+// https://github.com/kubernetes/kubernetes/blob/v1.34.4/pkg/volume/util/atomic_writer.go
+// dataLink points to the directory with the current files, and every name that the
+// pod sees points to a file through it.
 const (
 	dataLink    = "..data"
 	newDataLink = "..data_tmp"
 	dataPattern = "..data-*"
 )
 
-// writePayload makes the files the content of the volume's directory, all at
-// once: the new ones are written beside the old ones, and one rename of dataLink
-// lets every name point to them. A reader that follows dataLink once sees the
-// files of one version.
+// writePayload replaces the content of the volume's directory atomically. It writes
+// the new files beside the old ones and then renames dataLink, so that every name
+// points to a new file. A reader that follows dataLink once sees one version.
 func writePayload(dir string, files []plan.File, chown chowner) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("create the volume's directory: %w", err)
@@ -208,7 +208,7 @@ func writeFiles(data string, files []plan.File, chown chowner) error {
 		if err := chown(path, f.UID, f.GID); err != nil {
 			return err
 		}
-		// after the change of the owner, which may clear bits
+		// after chown, which may clear bits of the mode
 		if err := os.Chmod(path, f.Mode); err != nil {
 			return err
 		}
@@ -216,7 +216,7 @@ func writeFiles(data string, files []plan.File, chown chowner) error {
 	return nil
 }
 
-// swap makes the directory the current one.
+// swap points dataLink to the directory.
 func swap(dir, data string) error {
 	fresh := filepath.Join(dir, newDataLink)
 	if err := os.Remove(fresh); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -228,7 +228,7 @@ func swap(dir, data string) error {
 	return os.Rename(fresh, filepath.Join(dir, dataLink))
 }
 
-// link makes the names that the pod sees, and removes those that are gone.
+// link creates the names that the pod sees and removes the obsolete ones.
 func link(dir string, files []plan.File) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -248,13 +248,13 @@ func link(dir string, files []plan.File) error {
 	}
 	for _, name := range remove {
 		if err := os.Remove(filepath.Join(dir, name)); err != nil {
-			return fmt.Errorf("remove the link of a file that is gone: %w", err)
+			return fmt.Errorf("remove the link to a removed file: %w", err)
 		}
 	}
 	return nil
 }
 
-// linkPlan says which top-level names have to come and to go.
+// linkPlan returns the top-level names to add and to remove.
 func linkPlan(there []string, files []plan.File) (add, remove []string) {
 	wanted := map[string]bool{}
 	for _, f := range files {
@@ -272,12 +272,12 @@ func linkPlan(there []string, files []plan.File) (add, remove []string) {
 	return add, remove
 }
 
-// chowner changes a file's owner where an id is given.
+// chowner changes a file's user and group; nil leaves one as it is.
 type chowner func(path string, uid, gid *int64) error
 
-// chownMapped changes the owner where the user namespace has the id. Where it
-// does not (a sandbox without root maps one user), every process runs as the one
-// user that also owns the file, so nothing is lost.
+// chownMapped changes the owner if the user namespace maps the id. A sandbox without
+// root maps one user only: that user owns every file and runs every process, so no
+// change is needed.
 func chownMapped(path string, uid, gid *int64) error {
 	id := func(p *int64) int {
 		if p == nil {

@@ -21,7 +21,7 @@ import (
 	"open-cluster-management.io/helloworld-addon/sandbox/node/plan"
 )
 
-// shared is what the workers of a node have in common.
+// shared holds everything that the workers of a node share.
 type shared struct {
 	Options
 	client      kubernetes.Interface
@@ -31,8 +31,8 @@ type shared struct {
 	allocatable corev1.ResourceList
 }
 
-// worker runs one pod. One goroutine owns its state; others hand it functions
-// through inbox.
+// worker runs one pod. One goroutine owns its state; other goroutines send it
+// functions through inbox.
 type worker struct {
 	*shared
 	inbox  chan func()
@@ -42,11 +42,11 @@ type worker struct {
 	events *podEvents
 
 	mu sync.Mutex
-	// pod is the latest version; leaving says that the pod is to be removed.
+	// pod is the latest version; leaving is true once the pod is to be removed.
 	pod     *corev1.Pod
 	leaving bool
 
-	// The rest is the goroutine's own.
+	// The fields below belong to the goroutine.
 	refs    map[plan.Reference]bool
 	refused []string
 	states  map[string]plan.ContainerState
@@ -54,8 +54,8 @@ type worker struct {
 	network PodNetwork
 	volumes *volumes
 	tokens  *tokens
-	// prepared says that network and volumes have been set up, stale that the
-	// volumes have to be looked at again, and tokenDue when the next token is due.
+	// prepared is true once network and volumes are set up, stale while the volumes
+	// need another sync. tokenDue is the time of the next token renewal.
 	prepared, stale bool
 	tokenDue        time.Time
 	started         time.Time
@@ -63,13 +63,13 @@ type worker struct {
 	end             *ending
 }
 
-// ending is the end of a pod: why, and what is left to do.
+// ending is why a pod ends, and what remains to be done then.
 type ending struct {
-	// Reason and Message are for the status, empty for a pod that was deleted.
+	// Reason and Message are those of the status, empty for a deleted pod.
 	Reason, Message string
-	// Remove says that the pod object goes when the processes have ended.
+	// Remove is set when the Pod object is to be deleted after the processes ended.
 	Remove bool
-	// Abandon says that the node itself ends: nothing is reported any more.
+	// Abandon is set when the node itself ends: the worker reports nothing more.
 	Abandon bool
 }
 
@@ -94,7 +94,7 @@ func newWorker(s *shared, pod *corev1.Pod) *worker {
 	return w
 }
 
-// dir is where everything of the pod is on disk, but for its logs.
+// dir returns the directory with the pod's files, except its logs.
 func (w *worker) dir() string { return filepath.Join(w.StateDir, string(w.currentPod().UID)) }
 
 func (w *worker) currentPod() *corev1.Pod {
@@ -122,7 +122,7 @@ func (w *worker) run(ctx context.Context) {
 	}
 }
 
-// loop returns when all processes have ended and the pod is to be left.
+// loop syncs the pod until all processes have ended and the worker may end.
 func (w *worker) loop(ctx context.Context) {
 	ended := ctx.Done()
 	for {
@@ -145,8 +145,8 @@ func (w *worker) loop(ctx context.Context) {
 	}
 }
 
-// inboxSize lets others go on while the worker waits for the API server or for a
-// container to start.
+// inboxSize is the number of functions that senders can leave while the worker
+// waits for the API server or for a container to start.
 const inboxSize = 32
 
 // idle is how long a worker sleeps when nothing is due.
@@ -159,7 +159,7 @@ func (w *worker) until(at time.Time) time.Duration {
 	return max(at.Sub(w.Clock.Now()), 0)
 }
 
-// do lets the worker's goroutine run f, unless it has ended.
+// do passes f to the worker's goroutine, unless that has ended.
 func (w *worker) do(f func()) {
 	select {
 	case w.inbox <- f:
@@ -167,7 +167,7 @@ func (w *worker) do(f func()) {
 	}
 }
 
-// nudge says that an object that the pod refers to has changed.
+// nudge wakes the worker because an object that the pod refers to has changed.
 func (w *worker) nudge() {
 	select {
 	case w.wake <- struct{}{}:
@@ -175,7 +175,7 @@ func (w *worker) nudge() {
 	}
 }
 
-// update takes over a new version of the pod.
+// update replaces the pod by a new version of it.
 func (w *worker) update(pod *corev1.Pod) {
 	w.mu.Lock()
 	w.pod = pod
@@ -196,7 +196,7 @@ func (w *worker) update(pod *corev1.Pod) {
 	})
 }
 
-// terminate ends the pod's processes and then removes the pod. It does not wait.
+// terminate starts to end the pod's processes; the pod is removed after them.
 func (w *worker) terminate(within time.Duration) {
 	w.mu.Lock()
 	w.leaving = true
@@ -204,14 +204,14 @@ func (w *worker) terminate(within time.Duration) {
 	w.do(func() { w.stop(within, ending{Remove: true}) })
 }
 
-// isLeaving says that the pod is to be removed.
+// isLeaving reports whether the pod is to be removed.
 func (w *worker) isLeaving() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.leaving
 }
 
-// grace is how long the pod's processes have to end.
+// grace returns the pod's termination grace period.
 func grace(pod *corev1.Pod) time.Duration {
 	if pod.Spec.TerminationGracePeriodSeconds == nil {
 		return corev1.DefaultTerminationGracePeriodSeconds * time.Second
@@ -219,7 +219,8 @@ func grace(pod *corev1.Pod) time.Duration {
 	return time.Duration(*pod.Spec.TerminationGracePeriodSeconds) * time.Second
 }
 
-// podNetwork is the pod's network, an error when it has none (any more).
+// podNetwork returns the pod's network, or errNoNetwork before it is set up and
+// after it is closed.
 func (w *worker) podNetwork(ctx context.Context) (PodNetwork, error) {
 	answer := make(chan PodNetwork, 1)
 	w.do(func() {
@@ -239,10 +240,10 @@ func (w *worker) podNetwork(ctx context.Context) (PodNetwork, error) {
 	return nil, errNoNetwork
 }
 
-// errNoNetwork is about a pod that does not run.
+// errNoNetwork is the error for a pod that does not run.
 var errNoNetwork = errors.New("the pod is not running: it has no network")
 
-// view is what the pod's status is made from.
+// view returns the input of the pod's status.
 func (w *worker) view() plan.View {
 	v := plan.View{
 		Pod: w.currentPod(), States: maps.Clone(w.states), At: w.at(),
@@ -262,20 +263,20 @@ func (w *worker) at() plan.Addresses {
 	return at
 }
 
-// remove takes the pod away, from the API server and from disk.
+// remove deletes the Pod object and the pod's files.
 func (w *worker) remove(ctx context.Context) {
 	logger, pod := klog.FromContext(ctx), w.currentPod()
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	if err := deletePod(ctx, w.client, pod); err != nil && !errors.Is(err, context.Canceled) {
-		logger.Error(err, "A pod that has ended was not removed") // virtual-kubelet does it after the grace period
+		logger.Error(err, "Cannot remove an ended pod") // virtual-kubelet does it after the grace period
 	}
 	if err := errors.Join(os.RemoveAll(w.dir()), os.RemoveAll(w.logs.of(pod))); err != nil {
-		logger.Error(err, "Files of a removed pod are left", "pod", klog.KObj(pod))
+		logger.Error(err, "Cannot remove the files of a removed pod", "pod", klog.KObj(pod))
 	}
 }
 
-// deletePod removes the pod object at once, if it is still the same pod.
+// deletePod deletes the Pod object with grace period 0, if it is still the same pod.
 func deletePod(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod) error {
 	options := metav1.NewDeleteOptions(0)
 	options.Preconditions = metav1.NewUIDPreconditions(string(pod.UID))

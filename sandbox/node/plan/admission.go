@@ -6,10 +6,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Unsupported lists, in the order of the pod's fields, everything that a pod
-// asks for and that this node does not have; none means that the pod can run.
-// What makes no difference to the program (seccomp and AppArmor profiles, DNS
-// settings, resource limits, image pull settings, priorities) is not listed.
+// Unsupported returns the settings of a pod that this node does not support, in the
+// order of the pod's fields. For example, `container "app": privileged`. A pod
+// without any can run. Settings that make no difference to the program (seccomp and
+// AppArmor profiles, DNS settings, resource limits, image pull settings, priorities)
+// are ignored.
 func Unsupported(pod *corev1.Pod) []string {
 	spec := &pod.Spec
 	refused := refusals{}
@@ -40,7 +41,7 @@ func Unsupported(pod *corev1.Pod) []string {
 	return refused
 }
 
-// refusals collects what is not supported.
+// refusals collects the unsupported settings.
 type refusals []string
 
 func (r *refusals) when(asked bool, format string, args ...any) {
@@ -49,8 +50,8 @@ func (r *refusals) when(asked bool, format string, args ...any) {
 	}
 }
 
-// volume refuses every kind of volume that is not made of files from the API
-// server or empty.
+// volume refuses every volume but empty ones and those with files from the API
+// server.
 func (r *refusals) volume(v corev1.Volume) {
 	known := v.EmptyDir != nil || v.Secret != nil || v.ConfigMap != nil || v.DownwardAPI != nil || v.Projected != nil
 	r.when(v.HostPath != nil, "volume %q: hostPath", v.Name)

@@ -12,17 +12,17 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Inputs are all values that a pod's environment and volumes are made from.
+// Inputs holds everything that a pod's environment and volumes depend on.
 type Inputs struct {
 	Pod     *corev1.Pod
 	Objects Objects
 	At      Addresses
-	// Allocatable is the node's.
+	// Allocatable is the node's capacity for pods.
 	Allocatable corev1.ResourceList
 }
 
-// Environment is a container's environment: variables by name, and their names
-// in the order in which they were set.
+// Environment is a container's environment: the variables, and their names in the
+// order in which they were set.
 type Environment struct {
 	Vars  map[string]string
 	Order []string
@@ -35,7 +35,7 @@ func (e *Environment) set(name, value string) {
 	e.Vars[name] = value
 }
 
-// List is the environment as a process gets it.
+// List returns the environment as NAME=VALUE, for a process.
 func (e Environment) List() []string {
 	out := make([]string, 0, len(e.Order))
 	for _, name := range e.Order {
@@ -44,10 +44,9 @@ func (e Environment) List() []string {
 	return out
 }
 
-// ResolveEnv is a container's environment by kubelet's rules: envFrom in order,
-// then env, of which later entries may refer to earlier ones; defaults are what
-// the node would set, and give way to both. A required object or key that is not
-// there is a *missingError.
+// ResolveEnv returns a container's environment by kubelet's rules: envFrom in order,
+// then env, where an entry may refer to earlier ones. Both override defaults, the
+// node's own variables. A missing required object or key is a *MissingError.
 func ResolveEnv(c corev1.Container, in Inputs, defaults []corev1.EnvVar) (Environment, error) {
 	env := Environment{Vars: map[string]string{}}
 	for _, from := range c.EnvFrom {
@@ -79,7 +78,7 @@ func ResolveEnv(c corev1.Container, in Inputs, defaults []corev1.EnvVar) (Enviro
 	return env, nil
 }
 
-// addAll takes over every key of an object that can be a variable's name.
+// addAll sets a variable for every key of an object that is a valid name.
 func addAll(env *Environment, from corev1.EnvFromSource, in Inputs) error {
 	values := map[string]string{}
 	switch {
@@ -111,8 +110,7 @@ func addAll(env *Environment, from corev1.EnvFromSource, in Inputs) error {
 	return nil
 }
 
-// envValue is one variable's value; found is false for an optional one that is
-// not there.
+// envValue returns one variable's value; found is false for a missing optional one.
 func envValue(c corev1.Container, v corev1.EnvVar, in Inputs, known map[string]string) (value string, found bool, err error) {
 	from := v.ValueFrom
 	switch {
@@ -133,12 +131,12 @@ func envValue(c corev1.Container, v corev1.EnvVar, in Inputs, known map[string]s
 		}
 		value, err = resourceValue(owner, in.Allocatable, *from.ResourceFieldRef)
 	default:
-		return "", false, fmt.Errorf("variable %q of container %q has a source that this node does not know", v.Name, c.Name)
+		return "", false, fmt.Errorf("variable %q of container %q: unknown source", v.Name, c.Name)
 	}
 	return value, err == nil, err
 }
 
-// keyOf is the value of one key of a Secret or ConfigMap.
+// keyOf returns the value of one key of a Secret or ConfigMap.
 func keyOf(in Inputs, ref Reference, key string, optional *bool) (string, bool, error) {
 	if ref.Kind == SecretKind {
 		object, ok := in.Objects.Secrets[ref.Name]
@@ -160,7 +158,7 @@ func keyOf(in Inputs, ref Reference, key string, optional *bool) (string, bool, 
 	return "", false, absent(in, optional, ref, key)
 }
 
-// absent is the error for what is not there, none when it need not be.
+// absent returns a *MissingError, or nil if the reference is optional.
 func absent(in Inputs, optional *bool, ref Reference, key string) error {
 	if yes(optional) {
 		return nil
@@ -168,7 +166,7 @@ func absent(in Inputs, optional *bool, ref Reference, key string) error {
 	return &MissingError{Ref: ref, Namespace: in.Pod.Namespace, Key: key}
 }
 
-// ContainerNamed finds a container of the pod; no name means self.
+// ContainerNamed returns the pod's container of that name; an empty name means self.
 func ContainerNamed(pod *corev1.Pod, name string, self corev1.Container) (corev1.Container, error) {
 	if name == "" {
 		return self, nil
@@ -181,12 +179,13 @@ func ContainerNamed(pod *corev1.Pod, name string, self corev1.Container) (corev1
 	return corev1.Container{}, fmt.Errorf("pod %s/%s has no container %q", pod.Namespace, pod.Name, name)
 }
 
-// Addresses are what the downward API says of the pod's and the node's network.
+// Addresses are the IP addresses of the pod and of its node in the downward API.
 type Addresses struct {
 	Pod, Host string
 }
 
-// fieldValue is what the downward API gives for a field of the pod.
+// fieldValue returns the downward API's value of a field of the pod. For example,
+// metadata.labels['app'] is the value of the label app.
 func fieldValue(pod *corev1.Pod, at Addresses, path string) (string, error) {
 	if name, key, ok := subscript(path); ok {
 		switch name {
@@ -216,17 +215,17 @@ func fieldValue(pod *corev1.Pod, at Addresses, path string) (string, error) {
 	case "status.podIP", "status.podIPs":
 		return at.Pod, nil
 	}
-	return "", fmt.Errorf("field %q of a pod is not one that the downward API has", path)
+	return "", fmt.Errorf("field %q of a pod: not in the downward API", path)
 }
 
-// subscript takes metadata.labels['key'] apart.
+// subscript splits NAME['KEY'].
 func subscript(path string) (name, key string, ok bool) {
 	name, rest, found := strings.Cut(path, "['")
 	key, closed := strings.CutSuffix(rest, "']")
 	return name, key, found && closed
 }
 
-// formatMap writes labels or annotations as kubelet does: sorted key="value" lines.
+// formatMap returns labels or annotations in kubelet's form: sorted key="value" lines.
 func formatMap(m map[string]string) string {
 	lines := make([]string, 0, len(m))
 	for key, value := range m {
@@ -236,9 +235,9 @@ func formatMap(m map[string]string) string {
 	return strings.Join(lines, "\n")
 }
 
-// resourceValue is what the downward API gives for a container's request or
-// limit: a number of the divisor's units, rounded up. A limit that is not set is
-// the node's.
+// resourceValue returns the downward API's value of a container's request or limit:
+// the number of the divisor's units, rounded up. For example, 100m CPUs with the
+// divisor 1 are 1. The default of a limit is the node's allocatable amount.
 func resourceValue(c corev1.Container, node corev1.ResourceList, selector corev1.ResourceFieldSelector) (string, error) {
 	kind, name, _ := strings.Cut(selector.Resource, ".")
 	var quantity resource.Quantity
@@ -268,9 +267,9 @@ func ceilDiv(value, divisor int64) string {
 	return fmt.Sprintf("%d", int64(math.Ceil(float64(value)/float64(divisor))))
 }
 
-// Expand replaces $(NAME) by the variable's value, by Kubernetes' rules: a
-// reference to an unknown variable stays as it is, and $$ is a literal $, so
-// that $$(NAME) is the text $(NAME).
+// Expand replaces $(NAME) by the variable's value. By Kubernetes' rules, a reference
+// to an unknown variable stays as it is, and $$ is a literal $: $$(NAME) becomes
+// $(NAME).
 func Expand(text string, vars map[string]string) string {
 	var out strings.Builder
 	for i := 0; i < len(text); i++ {
@@ -298,20 +297,21 @@ func Expand(text string, vars map[string]string) string {
 
 // Image is an image's root file system and the defaults of its configuration.
 type Image struct {
-	// Dir is laid out like the image's root.
+	// Dir is a directory laid out like the image's root file system.
 	Dir string
-	// UID and GID are whom its processes run as when the pod does not say.
+	// UID and GID are the user and group of its processes unless the pod sets them.
 	UID, GID int64
-	// Entrypoint and Command are used as Kubernetes uses an image's.
+	// Entrypoint and Command have the meaning of those of an OCI image.
 	Entrypoint, Command []string
 }
 
-// errNoCommand is about a container whose pod and image both name no program.
+// errNoCommand is the error of a container without a program in pod and image.
 var errNoCommand = errors.New("no command specified: neither the container nor its image names a program; set the container's command")
 
-// CommandLine is a container's argv. As in Kubernetes a container's command
-// replaces the image's entrypoint and its default arguments; args alone replace
-// only the latter.
+// CommandLine returns a container's argv. As in Kubernetes, the container's command
+// replaces the image's entrypoint and default arguments; args alone replace only the
+// default arguments:
+// https://kubernetes.io/docs/tasks/inject-data-application/define-command-argument-container/
 func CommandLine(container corev1.Container, image Image, env map[string]string) ([]string, error) {
 	var argv []string
 	switch {

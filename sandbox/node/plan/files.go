@@ -10,28 +10,27 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// File is one file of a volume. Two lists of files are the same content when
-// they are equal.
+// File is one file of a volume.
 type File struct {
 	// Path is relative to the volume.
 	Path string
 	Data []byte
 	Mode fs.FileMode
-	// UID and GID are the owner, nil for the node's own.
+	// UID and GID are the owner; nil means the node's own user and group.
 	UID, GID *int64
 }
 
-// Modes of files by Kubernetes' defaults; a token is narrower, see tokenFile.
+// Kubernetes' default modes of files. Others cannot read a token, see token.
 const (
 	defaultFileMode = fs.FileMode(0o644)
 	groupRead       = fs.FileMode(0o440)
 	tokenMode       = fs.FileMode(0o600)
 )
 
-// Files is the content of a volume that is made of files (secret, configMap,
-// downwardAPI, projected), sorted by path. A required object or key that is not
-// there is a *missingError. A path that two sources of a projected volume write
-// is the later source's.
+// Files returns the content of a volume made of files (secret, configMap,
+// downwardAPI, projected), sorted by path. Where two sources of a projected volume
+// have the same path, the later one wins. A missing required object or key is a
+// *MissingError.
 func Files(v corev1.Volume, in Inputs, tokens map[TokenRequest]Token) ([]File, error) {
 	b := payloadBuilder{in: in, files: map[string]File{}, mode: defaultFileMode}
 	var err error
@@ -49,7 +48,7 @@ func Files(v corev1.Volume, in Inputs, tokens map[TokenRequest]Token) ([]File, e
 		b.setMode(v.Projected.DefaultMode)
 		err = b.projected(v.Projected.Sources, tokens)
 	default:
-		err = fmt.Errorf("volume %q is not one that is made of files", v.Name)
+		err = fmt.Errorf("volume %q is not a volume of files", v.Name)
 	}
 	if err != nil {
 		return nil, err
@@ -57,7 +56,7 @@ func Files(v corev1.Volume, in Inputs, tokens map[TokenRequest]Token) ([]File, e
 	return b.sorted()
 }
 
-// HasFiles says whether a volume's content comes from the API server.
+// HasFiles reports whether a volume's content comes from the API server.
 func HasFiles(v corev1.Volume) bool {
 	return v.Secret != nil || v.ConfigMap != nil || v.DownwardAPI != nil || v.Projected != nil
 }
@@ -110,7 +109,7 @@ func (b *payloadBuilder) configMap(name string, items []corev1.KeyToPath, option
 	return b.keys(ref, data, items, optional)
 }
 
-// keys adds every key under its own name, or only the items under theirs.
+// keys adds a file for each item, or for every key if there are no items.
 func (b *payloadBuilder) keys(ref Reference, data map[string][]byte, items []corev1.KeyToPath, optional *bool) error {
 	if len(items) == 0 {
 		for key, value := range data {
@@ -172,8 +171,8 @@ func (b *payloadBuilder) projected(sources []corev1.VolumeProjection, tokens map
 	return nil
 }
 
-// token adds a service account token. As with kubelet it is readable by the pod's
-// one user or its group only, where the pod has one.
+// token adds a service account token. As in kubelet, only the pod's user and fsGroup
+// can read it if the pod sets them.
 func (b *payloadBuilder) token(p *corev1.ServiceAccountTokenProjection, tokens map[TokenRequest]Token) error {
 	t, ok := tokens[requestOf(p)]
 	if !ok {
@@ -191,13 +190,13 @@ func (b *payloadBuilder) token(p *corev1.ServiceAccountTokenProjection, tokens m
 	return nil
 }
 
-// sorted is the finished list, with every path checked: it must stay inside of
-// the volume and clear of the writer's own names.
+// sorted returns the files, after it has checked every path: it must stay inside the
+// volume, and not begin with two dots, which are reserved for the writer.
 func (b *payloadBuilder) sorted() ([]File, error) {
 	out := make([]File, 0, len(b.files))
 	for path, f := range b.files {
 		if !filepath.IsLocal(path) || path == "." || strings.HasPrefix(path, "..") {
-			return nil, fmt.Errorf("path %q of a volume's file does not stay inside of the volume", path)
+			return nil, fmt.Errorf("path %q of a volume's file does not stay inside the volume", path)
 		}
 		out = append(out, f)
 	}

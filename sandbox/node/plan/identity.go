@@ -7,19 +7,19 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// errRunsAsRoot is kubelet's refusal of runAsNonRoot with user 0.
+// errRunsAsRoot is the error of runAsNonRoot with user 0.
 var errRunsAsRoot = errors.New("container has runAsNonRoot and would run as root; set runAsUser to another user than 0")
 
-// Identity is whom a container's process runs as.
+// Identity is the user and the groups of a container's process.
 type Identity struct {
 	UID, GID int64
 	// Groups are the supplementary groups, sorted.
 	Groups []int64
 }
 
-// IdentityOf is the user of a container: the container's security context comes
-// before the pod's, and both before the image's. A user that the pod chooses has
-// group 0 unless the pod chooses that too, as with a container runtime.
+// IdentityOf returns the identity of a container. The container's security context
+// overrides the pod's, which overrides the image's. As in container runtimes, a user
+// set by the pod has group 0 unless the pod sets the group too.
 func IdentityOf(pod *corev1.PodSpec, c corev1.Container, image Image) (Identity, error) {
 	id := Identity{UID: image.UID, GID: image.GID}
 	podContext, context := pod.SecurityContext, c.SecurityContext
@@ -50,8 +50,8 @@ func IdentityOf(pod *corev1.PodSpec, c corev1.Container, image Image) (Identity,
 	return id, nil
 }
 
-// fileOwner is who owns the pod's service account tokens, which others cannot
-// read: the one user of all its containers, or nobody in particular (nil).
+// fileOwner returns the owner of the pod's service account tokens: the user of its
+// containers if the pod sets the same one for all of them, otherwise nil.
 func fileOwner(pod *corev1.PodSpec) *int64 {
 	var owner *int64
 	for i, c := range Containers(pod) {
@@ -70,7 +70,7 @@ func fileOwner(pod *corev1.PodSpec) *int64 {
 	return owner
 }
 
-// FSGroup is the group that owns the pod's volumes, nil when none is asked for.
+// FSGroup returns the group of the pod's volumes, nil if the pod sets none.
 func FSGroup(pod *corev1.PodSpec) *int64 {
 	if pod.SecurityContext == nil {
 		return nil
@@ -78,12 +78,12 @@ func FSGroup(pod *corev1.PodSpec) *int64 {
 	return pod.SecurityContext.FSGroup
 }
 
-// ReadOnlyRoot says whether the container must not write to its root.
+// ReadOnlyRoot reports whether the container's root is read-only.
 func ReadOnlyRoot(c corev1.Container) bool {
 	return c.SecurityContext != nil && yes(c.SecurityContext.ReadOnlyRootFilesystem)
 }
 
-// first is the first value that is set.
+// first returns the first value that is not nil.
 func first[T any](values ...*T) *T {
 	for _, v := range values {
 		if v != nil {

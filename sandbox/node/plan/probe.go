@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// ProbeKind is what a probe decides.
+// ProbeKind is the kind of a probe, as in kubelet's messages.
 type ProbeKind string
 
 const (
@@ -17,16 +17,16 @@ const (
 	ReadinessProbe ProbeKind = "Readiness"
 )
 
-// ProbeCount turns single probes into a result by kubelet's rule: as many in a
-// row as the threshold says.
+// ProbeCount turns single probes into a result. By kubelet's rule, the result changes
+// after as many equal probes in a row as the threshold requires.
 type ProbeCount struct {
-	// Result is what the probe says so far; it is valid when Decided is true.
+	// Result is the result so far; it is valid once Decided is true.
 	Result, Decided bool
 	last            bool
 	inRow           int32
 }
 
-// Add counts one probe.
+// Add returns the count after one more probe.
 func (p ProbeCount) Add(ok bool, probe *corev1.Probe) ProbeCount {
 	if p.inRow > 0 && p.last == ok {
 		p.inRow++
@@ -44,11 +44,11 @@ func (p ProbeCount) Add(ok bool, probe *corev1.Probe) ProbeCount {
 	return p
 }
 
-// ProbeDelay returns how long to wait before the first probe of a container that
-// has been running for a time. kubelet probes liveness at ticks of the period
-// alone, and readiness and startup also as soon as the container runs:
+// ProbeDelay returns the delay before the first probe of a container that has been
+// running for the given time. kubelet probes liveness at ticks of the period only,
+// and readiness and startup also as soon as the container runs:
 // https://github.com/kubernetes/kubernetes/blob/v1.34.4/pkg/kubelet/prober/worker.go
-// So a liveness probe every 10 s does not fail because the program is starting.
+// So, for example, a liveness probe every 10 s does not fail while the program starts.
 func ProbeDelay(kind ProbeKind, probe *corev1.Probe, running time.Duration) time.Duration {
 	initial := time.Duration(probe.InitialDelaySeconds) * time.Second
 	if kind != LivenessProbe {
@@ -64,7 +64,7 @@ func ProbePeriod(probe *corev1.Probe) time.Duration {
 	return time.Duration(max(probe.PeriodSeconds, 1)) * time.Second
 }
 
-// ProbePort is the number of a port that may be given by its name.
+// ProbePort returns the number of a port, which may be given by its name.
 func ProbePort(c corev1.Container, port intstr.IntOrString) (int, error) {
 	number := port.IntValue()
 	if port.Type == intstr.String {

@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// ObjectKind is what a pod can refer to by name in its namespace.
+// ObjectKind is the kind of an object that a pod can refer to.
 type ObjectKind string
 
 const (
@@ -20,13 +20,14 @@ type Reference struct {
 	Name string
 }
 
-// Objects are the Secrets and ConfigMaps that a pod refers to and that exist.
+// Objects holds the existing Secrets and ConfigMaps that a pod refers to, by name.
 type Objects struct {
 	Secrets    map[string]*corev1.Secret
 	ConfigMaps map[string]*corev1.ConfigMap
 }
 
-// MissingError is a required Secret, ConfigMap or key that is not there (yet).
+// MissingError is the error of a required Secret, ConfigMap or key that does not
+// exist.
 type MissingError struct {
 	Ref       Reference
 	Namespace string
@@ -41,8 +42,8 @@ func (e *MissingError) Error() string {
 	return fmt.Sprintf("couldn't find key %s in %s %s/%s", e.Key, e.Ref.Kind, e.Namespace, e.Ref.Name)
 }
 
-// References are all Secrets and ConfigMaps that a pod's containers and volumes
-// name, each once.
+// References returns the set of all Secrets and ConfigMaps that a pod's containers
+// and volumes refer to.
 func References(spec *corev1.PodSpec) map[Reference]bool {
 	refs := map[Reference]bool{}
 	secret := func(name string) { refs[Reference{SecretKind, name}] = true }
@@ -87,7 +88,7 @@ func References(spec *corev1.PodSpec) map[Reference]bool {
 	return refs
 }
 
-// projections are the sources of a projected volume, none for any other.
+// projections returns the sources of a projected volume, nil for any other volume.
 func projections(v corev1.Volume) []corev1.VolumeProjection {
 	if v.Projected == nil {
 		return nil
@@ -95,10 +96,10 @@ func projections(v corev1.Volume) []corev1.VolumeProjection {
 	return v.Projected.Sources
 }
 
-// Containers are the init containers and then the others.
+// Containers returns the pod's init containers followed by its other containers.
 func Containers(spec *corev1.PodSpec) []corev1.Container {
 	return append(append([]corev1.Container{}, spec.InitContainers...), spec.Containers...)
 }
 
-// yes is an optional boolean that is set and true.
+// yes reports whether an optional boolean is set and true.
 func yes(b *bool) bool { return b != nil && *b }

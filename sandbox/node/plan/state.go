@@ -9,8 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The reasons of containers' states, which are kubelet's and containerd's where
-// they have one.
+// The reasons of containers' states: kubelet's and containerd's, and Unsupported for a
+// pod that this node refuses.
 const (
 	ReasonContainerCreating = "ContainerCreating"
 	reasonPodInitializing   = "PodInitializing"
@@ -25,43 +25,48 @@ const (
 	ReasonStatusUnknown     = "ContainerStatusUnknown"
 )
 
-// The exit codes of runs that did not end by themselves, as kubelet and
-// containerd report them.
+// The exit codes that kubelet and containerd report for a run that could not start,
+// and for one whose end they missed.
 const (
 	ExitStartError = 128
 	exitUnknown    = 137
 )
 
-// ContainerState is what is known of one container of a pod.
+// ContainerState is the state of one container of a pod.
+//
+// State holds one of the three states of a container. Waiting leads to Running by a
+// start, or to another Waiting by an attempt that failed. Running leads to Terminated,
+// or to Waiting (CrashLoopBackOff) if the container is to be restarted after a delay.
+// Terminated leads to Running if it is restarted at once; otherwise it is final.
 type ContainerState struct {
 	State corev1.ContainerState
-	// Last is how the run before the current one ended.
+	// Last is the end of the run before the current one.
 	Last *corev1.ContainerStateTerminated
-	// Image is what runs or ran last: the name, and where it is.
+	// Image and ImageID are the image of the current or last run.
 	Image, ImageID string
-	// ID is of the current or last run, empty when there was none.
+	// ID identifies the current or last run, empty before the first.
 	ID string
 	// Restarts counts the starts after the first.
 	Restarts int32
-	// InRow counts the restarts that the back-off counts.
+	// InRow counts the restarts since the back-off was reset.
 	InRow int
-	// NotBefore is when the next start is due.
+	// NotBefore is the earliest time of the next start.
 	NotBefore time.Time
-	// Started says that the startup probe has succeeded or that there is none,
-	// Ready that the readiness probe has.
+	// Started is true once the startup probe has succeeded or if there is none,
+	// Ready while the same holds for the readiness probe.
 	Started, Ready bool
 }
 
-// Exit is how a process ended: by itself with a code, or by a signal.
+// Exit describes the end of a process: its exit code, or the signal that killed it.
 type Exit struct {
 	Code   int
 	Signal syscall.Signal
 }
 
-// Seconds is a time as the API server keeps it.
+// Seconds returns a time in the API server's precision.
 func Seconds(t time.Time) metav1.Time { return metav1.NewTime(t.Truncate(time.Second)) }
 
-// Waiting is the state of a container that cannot be started for now.
+// Waiting returns the state of a container that cannot be started before retryAt.
 func (s ContainerState) Waiting(reason, message string, retryAt time.Time) ContainerState {
 	if s.State.Terminated != nil {
 		s.Last = s.State.Terminated
@@ -71,8 +76,8 @@ func (s ContainerState) Waiting(reason, message string, retryAt time.Time) Conta
 	return s
 }
 
-// PullFailed returns the state of a container whose image is not there: at first
-// ErrImagePull, and from the second try on ImagePullBackOff, as kubelet reports it.
+// PullFailed returns the state of a container whose image is unknown. As in kubelet,
+// its reason is ErrImagePull at first and ImagePullBackOff from the second attempt on.
 func (s ContainerState) PullFailed(image string, cause error, retryAt time.Time) ContainerState {
 	if w := s.State.Waiting; w == nil || (w.Reason != ReasonErrImagePull && w.Reason != ReasonImagePullBackOff) {
 		return s.Waiting(ReasonErrImagePull, cause.Error(), retryAt)
@@ -80,7 +85,7 @@ func (s ContainerState) PullFailed(image string, cause error, retryAt time.Time)
 	return s.Waiting(ReasonImagePullBackOff, fmt.Sprintf("Back-off pulling image %q: %s: %v", image, ReasonErrImagePull, cause), retryAt)
 }
 
-// Running is the state after a start.
+// Running returns the state after a start.
 func (s ContainerState) Running(id, image, imageID string, now time.Time) ContainerState {
 	if s.ID != "" {
 		s.Restarts++
@@ -95,8 +100,8 @@ func (s ContainerState) Running(id, image, imageID string, now time.Time) Contai
 	return s
 }
 
-// Exited is the state after the end of a run. restarts says whether the
-// container will be started again; then the back-off says when.
+// Exited returns the state after the end of a run. If restarts is true, the back-off
+// b sets the time of the next start.
 func (s ContainerState) Exited(exit Exit, message string, started, now time.Time, restarts bool, b BackOff, name string) ContainerState {
 	ended := corev1.ContainerStateTerminated{
 		ExitCode: ExitCode(exit), Reason: reasonError, Message: message,
@@ -108,8 +113,8 @@ func (s ContainerState) Exited(exit Exit, message string, started, now time.Time
 	return s.ended(ended, now.Sub(started), now, restarts, b, name)
 }
 
-// NotStarted is the state after a start that failed in the runtime: containerd
-// reports it as a run that ended at once.
+// NotStarted returns the state after a start that failed in the runtime. As in
+// containerd, it is that of a run that ended at once.
 func (s ContainerState) NotStarted(id, image, message string, now time.Time, restarts bool, b BackOff, name string) ContainerState {
 	s = s.Running(id, image, "", now)
 	return s.ended(corev1.ContainerStateTerminated{
@@ -120,10 +125,10 @@ func (s ContainerState) NotStarted(id, image, message string, now time.Time, res
 
 func (s ContainerState) ended(t corev1.ContainerStateTerminated, ran time.Duration, now time.Time, restarts bool, b BackOff, name string) ContainerState {
 	s.Started, s.Ready = false, false
-	if b.forgets(ran) {
+	if b.resetBy(ran) {
 		s.InRow = 0
 	}
-	wait := b.delay(s.InRow)
+	wait := b.Delay(s.InRow)
 	if !restarts || wait == 0 {
 		s.State = corev1.ContainerState{Terminated: &t}
 		s.NotBefore = now
@@ -138,7 +143,8 @@ func (s ContainerState) ended(t corev1.ContainerStateTerminated, ran time.Durati
 	return s
 }
 
-// ExitCode is a process's exit as a shell would count it.
+// ExitCode returns the exit code as a shell reports it: 128 and the signal's number
+// for a killed process.
 func ExitCode(exit Exit) int32 {
 	if exit.Signal != 0 {
 		return 128 + int32(exit.Signal)
@@ -146,9 +152,9 @@ func ExitCode(exit Exit) int32 {
 	return int32(exit.Code)
 }
 
-// InitialStates are the containers' states before anything of the pod was
-// started. The status is the API server's: a container that ran there before the
-// node came up again has ended with the node.
+// InitialStates returns the containers' states before the node has started any of
+// them. A container that the API server's status reports as running has ended with an
+// earlier run of the node.
 func InitialStates(pod *corev1.Pod, now time.Time) map[string]ContainerState {
 	states := map[string]ContainerState{}
 	reason := ReasonContainerCreating
@@ -180,16 +186,16 @@ func InitialStates(pod *corev1.Pod, now time.Time) map[string]ContainerState {
 	return states
 }
 
-// BackOff is kubelet's rule for a container that keeps ending: the first restart
-// is immediate, the next waits for Initial, each further one twice as long as the
-// one before, up to Max. A container that ran for twice Max starts over.
+// BackOff is kubelet's rule for a container that keeps ending. The first restart is
+// immediate, the second waits for Initial, and each later one twice as long as the
+// one before, up to Max. A run that lasted twice Max resets the back-off.
 type BackOff struct {
 	Initial, Max time.Duration
 }
 
-// delay is the wait before the restart that follows the given number of
-// restarts in a row.
-func (b BackOff) delay(restartsInRow int) time.Duration {
+// Delay returns the wait before the restart that follows the given number of restarts
+// in a row.
+func (b BackOff) Delay(restartsInRow int) time.Duration {
 	if restartsInRow <= 0 {
 		return 0
 	}
@@ -203,22 +209,24 @@ func (b BackOff) delay(restartsInRow int) time.Duration {
 	return min(wait, b.Max)
 }
 
-// forgets says whether a run was long enough to start over.
-func (b BackOff) forgets(ran time.Duration) bool { return ran >= 2*b.Max }
+// resetBy reports whether a run of this length resets the back-off.
+func (b BackOff) resetBy(ran time.Duration) bool { return ran >= 2*b.Max }
 
-// Step is what is to be done next for a pod.
+// Step is the next step of a pod.
 type Step struct {
 	// Start names the containers to start now.
 	Start []string
-	// Again is when the next start is due, zero when none is.
+	// Again is the time of the next start, zero if none is due later.
 	Again time.Time
-	// Finished says that no container of the pod will run any more.
+	// Finished is true when no container of the pod will run again.
 	Finished bool
 }
 
-// Next decides what to start: init containers one after the other, each until
-// it has succeeded, and then all others; what has ended again where the pod's
-// restart policy says so, not before its back-off.
+// Next returns the next step of a pod by kubelet's rules:
+//
+//	init containers   one after the other, each until it has succeeded
+//	other containers  all together, after the last init container
+//	an ended one      again if the restart policy requires it, after its back-off
 func Next(spec *corev1.PodSpec, states map[string]ContainerState, now time.Time) Step {
 	for _, c := range spec.InitContainers {
 		s := states[c.Name]
@@ -254,8 +262,8 @@ func Next(spec *corev1.PodSpec, states map[string]ContainerState, now time.Time)
 	return plan
 }
 
-// RestartsAfter says whether a container that ended with the code is started
-// again. An init container is not, once it has succeeded.
+// RestartsAfter reports whether a container is started again after it ended with the
+// exit code. An init container that succeeded is not.
 func RestartsAfter(spec *corev1.PodSpec, name string, code int32) bool {
 	switch spec.RestartPolicy {
 	case corev1.RestartPolicyNever:
@@ -276,12 +284,12 @@ func IsInit(spec *corev1.PodSpec, name string) bool {
 	return false
 }
 
-// succeeded says that a container has ended with exit code 0.
+// succeeded reports whether a container has ended with exit code 0.
 func succeeded(s ContainerState) bool {
 	return s.State.Terminated != nil && s.State.Terminated.ExitCode == 0
 }
 
-// initialized says that every init container has succeeded.
+// initialized reports whether every init container has succeeded.
 func initialized(spec *corev1.PodSpec, states map[string]ContainerState) bool {
 	for _, c := range spec.InitContainers {
 		if !succeeded(states[c.Name]) {

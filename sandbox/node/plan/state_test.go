@@ -16,12 +16,12 @@ func TestBackOff(t *testing.T) {
 	b := BackOff{Initial: 10 * time.Second, Max: 5 * time.Minute}
 	var got []time.Duration
 	for restarts := range 8 {
-		got = append(got, b.delay(restarts)/time.Second)
+		got = append(got, b.Delay(restarts)/time.Second)
 	}
 	if diff := cmp.Diff([]time.Duration{0, 10, 20, 40, 80, 160, 300, 300}, got); diff != "" {
 		t.Error(diff)
 	}
-	if b.forgets(9*time.Minute) || !b.forgets(10*time.Minute) {
+	if b.resetBy(9*time.Minute) || !b.resetBy(10*time.Minute) {
 		t.Error("a run of ten minutes starts over, a shorter one does not")
 	}
 }

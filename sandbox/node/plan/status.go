@@ -10,22 +10,21 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// View is all that a pod's status is made from.
+// View holds everything that a pod's status depends on.
 type View struct {
 	Pod    *corev1.Pod
 	States map[string]ContainerState
 	At     Addresses
-	// Finished says that no container will run any more.
+	// Finished is true when no container will run again.
 	Finished bool
-	// Reason and Message are why the node ended the pod, empty when it did not.
+	// Reason and Message are why the node ended the pod, empty if it did not.
 	Reason, Message string
-	// StartTime is when the node first saw the pod, Now when the view was made.
+	// StartTime is the time when the node first saw the pod, Now that of the view.
 	StartTime, Now time.Time
 }
 
-// Status is the status of a pod, built on the one that the API server has:
-// what the node does not own stays, and a condition that has not changed keeps
-// its transition time.
+// Status returns a pod's status, based on the API server's: fields that the node does
+// not own stay, and an unchanged condition keeps its transition time.
 func Status(current corev1.PodStatus, v View) corev1.PodStatus {
 	status := *current.DeepCopy()
 	status.Phase = phase(v)
@@ -48,7 +47,7 @@ func Status(current corev1.PodStatus, v View) corev1.PodStatus {
 	return status
 }
 
-// phase is the pod's phase by kubelet's rules.
+// phase returns the pod's phase by kubelet's rules.
 func phase(v View) corev1.PodPhase {
 	if v.Reason != "" && v.Finished {
 		return corev1.PodFailed
@@ -88,7 +87,7 @@ func initStatuses(v View) []corev1.ContainerStatus {
 	return out
 }
 
-// containerStatuses are sorted by name, as kubelet's.
+// containerStatuses returns the statuses sorted by name, as kubelet does.
 func containerStatuses(v View) []corev1.ContainerStatus {
 	out := []corev1.ContainerStatus{}
 	for _, c := range v.Pod.Spec.Containers {
@@ -111,8 +110,8 @@ func containerStatus(c corev1.Container, s ContainerState) corev1.ContainerStatu
 	return status
 }
 
-// setCondition puts a condition into the list; its transition time is kept
-// unless its status changes.
+// setCondition adds or replaces a condition. It keeps the transition time unless the
+// condition's status changes.
 func setCondition(list []corev1.PodCondition, c corev1.PodCondition, now time.Time) []corev1.PodCondition {
 	c.LastTransitionTime = Seconds(now)
 	i := slices.IndexFunc(list, func(known corev1.PodCondition) bool { return known.Type == c.Type })
@@ -127,7 +126,7 @@ func setCondition(list []corev1.PodCondition, c corev1.PodCondition, now time.Ti
 	return list
 }
 
-// The reasons of pods' conditions, which are kubelet's.
+// Kubelet's reasons of a pod's conditions.
 const (
 	reasonPodCompleted           = "PodCompleted"
 	reasonPodFailed              = "PodFailed"
@@ -136,7 +135,8 @@ const (
 	reasonReadinessGatesNotReady = "ReadinessGatesNotReady"
 )
 
-// conditions are the ones that a node sets, from the rest of the status.
+// conditions returns the conditions that a node sets, computed from the rest of the
+// status.
 func conditions(status corev1.PodStatus, v View) []corev1.PodCondition {
 	ready := containersReady(status)
 	containers := ready
@@ -175,7 +175,7 @@ func podInitialized(status corev1.PodStatus, v View) corev1.PodCondition {
 	return c
 }
 
-// containersReady is the condition that all containers are ready.
+// containersReady returns the condition Ready without regard to readiness gates.
 func containersReady(status corev1.PodStatus) corev1.PodCondition {
 	c := corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionFalse}
 	switch status.Phase {
@@ -200,7 +200,7 @@ func containersReady(status corev1.PodStatus) corev1.PodCondition {
 	return c
 }
 
-// podReady is containers that are ready and readiness gates that are open.
+// podReady returns the condition Ready: containers ready and readiness gates True.
 func podReady(ready corev1.PodCondition, status corev1.PodStatus, gates []corev1.PodReadinessGate) corev1.PodCondition {
 	if ready.Status != corev1.ConditionTrue {
 		return ready

@@ -7,31 +7,32 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// TokenRequest is a service account token as a projected volume asks for it.
+// TokenRequest is a projected volume's request for a service account token.
 type TokenRequest struct {
 	Audience string
-	// Seconds is the lifetime asked for.
+	// Seconds is the requested lifetime.
 	Seconds int64
 }
 
-// Token is a token that the API server gave.
+// Token is a token from the API server.
 type Token struct {
 	Value           string
 	Issued, Expires time.Time
 }
 
-// tokenMaxAge is kubelet's: a token is replaced when it is a day old, however
-// long it is good for.
+// tokenMaxAge is the age at which a token is renewed, whatever its lifetime. It is
+// kubelet's:
+// https://github.com/kubernetes/kubernetes/blob/v1.34.4/pkg/kubelet/token/token_manager.go
 const tokenMaxAge = 24 * time.Hour
 
-// RefreshAt is when a token is replaced: after 80 % of its life or a day,
-// kubelet's rule.
+// RefreshAt returns the time of a token's renewal: after 80 % of its life or after a
+// day, whichever comes first.
 func (t Token) RefreshAt() time.Time {
 	life := t.Expires.Sub(t.Issued)
 	return t.Issued.Add(min(life*8/10, tokenMaxAge))
 }
 
-// TokenRequests are the tokens that a pod's volumes need, sorted, each once.
+// TokenRequests returns the distinct token requests of a pod's volumes, sorted.
 func TokenRequests(spec *corev1.PodSpec) []TokenRequest {
 	var out []TokenRequest
 	for _, v := range spec.Volumes {
@@ -53,7 +54,7 @@ func TokenRequests(spec *corev1.PodSpec) []TokenRequest {
 	return slices.Compact(out)
 }
 
-// requestOf reads a projection; an hour is Kubernetes' default.
+// requestOf converts a projection; Kubernetes' default lifetime is an hour.
 func requestOf(p *corev1.ServiceAccountTokenProjection) TokenRequest {
 	r := TokenRequest{Audience: p.Audience, Seconds: 3600}
 	if p.ExpirationSeconds != nil {

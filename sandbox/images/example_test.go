@@ -1,0 +1,32 @@
+package images_test
+
+import (
+	"fmt"
+	"os"
+
+	"open-cluster-management.io/helloworld-addon/sandbox/images"
+)
+
+// A mapping of a repository is for all its tags, a mapping of a tag for that alone.
+func ExampleStore_Resolve() {
+	dir, err := os.MkdirTemp("", "images-*")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	store := images.In(dir)
+	for image, root := range map[string]string{"example.com/app": "/roots/app", "example.com/tool:v1": "/roots/tool-v1"} {
+		if err := store.Add(image, root); err != nil {
+			fmt.Println(err)
+		}
+	}
+	for _, image := range []string{"example.com/app:v2", "example.com/tool:v1", "example.com/tool:v2"} {
+		root, _, err := store.Resolve(image)
+		fmt.Printf("%s: %q %v\n", image, root, err)
+	}
+	// Output:
+	// example.com/app:v2: "/roots/app" <nil>
+	// example.com/tool:v1: "/roots/tool-v1" <nil>
+	// example.com/tool:v2: "" <nil>
+}
