@@ -19,10 +19,10 @@ var top = os.DirFS("../..")
 const maxREADME = 8000
 
 // notOurs are directories of what was built, fetched or recorded.
-var notOurs = []string{"bin", "artifacts", "node_modules"}
+var notOurs = []string{"bin", "dist", "artifacts", "node_modules"}
 
-// files returns the repository's files with one of the suffixes.
-func files(t *testing.T, suffixes ...string) []string {
+// files returns the repository's files of which the name is wanted.
+func files(t *testing.T, wanted func(name string) bool) []string {
 	t.Helper()
 	var found []string
 	err := fs.WalkDir(top, ".", func(file string, entry fs.DirEntry, err error) error {
@@ -30,13 +30,11 @@ func files(t *testing.T, suffixes ...string) []string {
 			return err
 		}
 		name := entry.Name()
-		if entry.IsDir() && file != "." && (strings.HasPrefix(name, ".") && name != ".github" && name != ".ci" || slices.Contains(notOurs, file)) {
+		if entry.IsDir() && file != "." && (strings.HasPrefix(name, ".") && name != ".github" && name != ".ci" || slices.Contains(notOurs, name)) {
 			return fs.SkipDir
 		}
-		for _, suffix := range suffixes {
-			if entry.Type().IsRegular() && strings.HasSuffix(name, suffix) {
-				found = append(found, file)
-			}
+		if entry.Type().IsRegular() && wanted(name) {
+			found = append(found, file)
 		}
 		return nil
 	})
@@ -45,6 +43,8 @@ func files(t *testing.T, suffixes ...string) []string {
 	}
 	return found
 }
+
+func isPage(name string) bool { return strings.HasSuffix(name, ".md") }
 
 func read(t *testing.T, file string) string {
 	t.Helper()
@@ -63,7 +63,7 @@ func exists(file string) bool {
 // TestLinks: a relative link of a page leads to a file, and its anchor to a heading.
 func TestLinks(t *testing.T) {
 	count := 0
-	for _, page := range files(t, ".md") {
+	for _, page := range files(t, isPage) {
 		for _, target := range links(read(t, page)) {
 			count++
 			file, anchor, _ := strings.Cut(target, "#")
@@ -88,7 +88,7 @@ func TestLinks(t *testing.T) {
 // pages of its own docs directory.
 func TestCitations(t *testing.T) {
 	count := 0
-	for _, file := range files(t, ".go", ".sh", ".yaml", ".yml", ".sql", "Makefile", "Dockerfile", "run", "go.mod") {
+	for _, file := range files(t, func(name string) bool { return !isPage(name) && name != "go.sum" }) {
 		if strings.HasPrefix(file, "test/docs/") {
 			continue
 		}
@@ -98,7 +98,7 @@ func TestCitations(t *testing.T) {
 			}
 			count++
 			page := cited.path
-			if module, _, _ := strings.Cut(file, "/"); !exists(page) && exists(path.Join(module, page)) {
+			if module, _, _ := strings.Cut(file, "/"); exists(path.Join(module, page)) {
 				page = path.Join(module, page)
 			}
 			switch {
