@@ -1,8 +1,8 @@
-// Package program is the frame of the two programs that carry status between
-// leaf hubs and a global hub by a database: what both are told by flags and the
-// environment, the manager in which both run, and how both wait for a database
-// or a kind of object that is not there.
+// Package program is the frame of the two programs of the hub of hubs: their
+// common flags and environment variables, the controller-runtime manager in which
+// they run, and the retries while the database or a kind of object is not
+// available.
 //
-// What a program reads and writes is its own. The frame itself reads no row, and
-// writes nothing on a hub but the leader election's lock.
+// Each program reads and writes its own data. The frame itself reads no row, and
+// writes only the Lease of the leader election on the hub.
 package program

@@ -12,33 +12,34 @@ import (
 	"open-cluster-management.io/helloworld-addon/internal/flagcheck"
 )
 
-// The environment, as users of the hub of hubs know it.
+// The environment variables, named as in the original hub-of-hubs-status-sync.
 const (
 	EnvDatabaseURL    = "DATABASE_URL"
 	EnvWatchNamespace = "WATCH_NAMESPACE"
 	EnvPodNamespace   = "POD_NAMESPACE"
 )
 
-// nowhere is the address of what is not served.
+// nowhere is the address that disables an endpoint.
 const nowhere = "0"
 
-// Identity is what tells one program from the other.
+// Identity names a program in flags and messages.
 type Identity struct {
-	// Name is the program's name, Lock that of its leader election's lock.
+	// Name is the program's name, Lock the name of its leader election's Lease.
 	Name, Lock string
-	// Hub is what users call the hub that it runs on, and Work what it does
-	// there: for example global hub, and write.
+	// Hub names the hub on which the program runs, for example "global hub"; Work
+	// is its activity as a verb, for example "write".
 	Hub, Work string
 }
 
-// Options are what both programs are told.
+// Options are the options that both programs have.
 type Options struct {
-	// DatabaseURL has a password: it is only in the environment, and no message
-	// shows it.
+	// DatabaseURL contains a password. It is set only by the environment, and no
+	// message contains it.
 	DatabaseURL string
-	// WatchNamespaces are the only ones whose objects count; empty: all.
+	// WatchNamespaces limits the program to objects of these namespaces; empty
+	// means all namespaces.
 	WatchNamespaces []string
-	// PodNamespace is where the leader election's lock is.
+	// PodNamespace is the namespace of the leader election's Lease.
 	PodNamespace string
 	Kubeconfig   string
 	// KubeAPIQPS and KubeAPIBurst limit the requests to the hub.
@@ -46,7 +47,8 @@ type Options struct {
 	KubeAPIBurst int
 	LeaderElect  bool
 	MetricsAddr  string
-	// MetricsSecure: HTTPS, and only for whom the hub authorizes.
+	// MetricsSecure serves metrics by HTTPS, and only to clients that the hub
+	// authorizes.
 	MetricsSecure bool
 	ProbeAddr     string
 	Logging       *logsapi.LoggingConfiguration
@@ -54,9 +56,8 @@ type Options struct {
 	identity Identity
 }
 
-// NewOptions returns the defaults that both programs have, and what the
-// environment says. The limits of requests and the address of the metrics are
-// the caller's.
+// NewOptions returns the common defaults, overridden by the environment. The
+// caller sets the request limits and the address of the metrics.
 func NewOptions(identity Identity, env func(string) string) Options {
 	return Options{
 		DatabaseURL:     env(EnvDatabaseURL),
@@ -70,7 +71,7 @@ func NewOptions(identity Identity, env func(string) string) Options {
 	}
 }
 
-// names are those of a list with commas.
+// names splits a comma-separated list.
 func names(list string) []string {
 	var all []string
 	for name := range strings.SplitSeq(list, ",") {
@@ -81,21 +82,21 @@ func names(list string) []string {
 	return all
 }
 
-// AddFlags adds a flag for each option that the environment alone does not hold.
+// AddFlags adds a flag for each option that is not set by the environment alone.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	hub := o.identity.Hub
-	flags.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig, "a kubeconfig file for the "+hub+"; empty: $KUBECONFIG, ~/.kube/config, or the cluster in which the program runs")
-	flags.Float32Var(&o.KubeAPIQPS, "kube-api-qps", o.KubeAPIQPS, "the most requests per second to the "+hub)
-	flags.IntVar(&o.KubeAPIBurst, "kube-api-burst", o.KubeAPIBurst, "the most requests at once to the "+hub)
+	flags.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig, "a kubeconfig file for the "+hub+"; empty means $KUBECONFIG, ~/.kube/config, or the cluster in which the program runs")
+	flags.Float32Var(&o.KubeAPIQPS, "kube-api-qps", o.KubeAPIQPS, "the maximum number of requests per second to the "+hub)
+	flags.IntVar(&o.KubeAPIBurst, "kube-api-burst", o.KubeAPIBurst, "the maximum burst of requests to the "+hub)
 	flags.BoolVar(&o.LeaderElect, "leader-elect", o.LeaderElect, o.identity.Work+" only while holding the lock "+o.identity.Lock+" in $"+EnvPodNamespace)
-	flags.StringVar(&o.MetricsAddr, "metrics-bind-address", o.MetricsAddr, "where metrics are served; 0: nowhere")
-	flags.BoolVar(&o.MetricsSecure, "metrics-secure", o.MetricsSecure, "serve metrics by HTTPS, to those whom the "+hub+" authorizes to get /metrics")
-	flags.StringVar(&o.ProbeAddr, "health-probe-bind-address", o.ProbeAddr, "where /healthz and /readyz are served; 0: nowhere")
+	flags.StringVar(&o.MetricsAddr, "metrics-bind-address", o.MetricsAddr, "the address of the metrics endpoint; 0 disables it")
+	flags.BoolVar(&o.MetricsSecure, "metrics-secure", o.MetricsSecure, "serve metrics by HTTPS, to clients that the "+hub+" authorizes to get /metrics")
+	flags.StringVar(&o.ProbeAddr, "health-probe-bind-address", o.ProbeAddr, "the address of /healthz and /readyz; 0 disables them")
 	logsapi.AddFlags(o.Logging, flags)
 }
 
-// Problems returns everything that is wrong with the options, each with what to
-// do. The database's URL is looked at by whoever opens it.
+// Problems returns one error for each invalid option, with the correction. The
+// store validates the database's URL when it is opened.
 func (o *Options) Problems() []error {
 	var errs []error
 	report := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
@@ -104,17 +105,17 @@ func (o *Options) Problems() []error {
 	}
 	for _, name := range o.WatchNamespaces {
 		if problems := validation.IsDNS1123Label(name); len(problems) > 0 {
-			report("$%s: %q is not a name of a namespace: %s", EnvWatchNamespace, name, strings.Join(problems, "; "))
+			report("$%s: %q is not a valid namespace name: %s", EnvWatchNamespace, name, strings.Join(problems, "; "))
 		}
 	}
 	if o.LeaderElect && o.PodNamespace == "" {
-		report("$%s is missing: set it to the program's own namespace, where its lock is, or use --leader-elect=false", EnvPodNamespace)
+		report("$%s is missing: set it to the program's own namespace, which holds its Lease, or use --leader-elect=false", EnvPodNamespace)
 	}
 	for _, served := range []struct{ flag, address string }{
 		{"metrics-bind-address", o.MetricsAddr}, {"health-probe-bind-address", o.ProbeAddr},
 	} {
 		if _, err := flagcheck.Host(served.address); err != nil && served.address != nowhere {
-			report("--%s=%q cannot be listened on: %w: give host:port, such as :8081, or %s for nowhere", served.flag, served.address, err, nowhere)
+			report("--%s=%q cannot be listened on: %w: give host:port, such as :8081, or %s to disable it", served.flag, served.address, err, nowhere)
 		}
 	}
 	errs = append(errs, commandline.CheckRequests(o.KubeAPIQPS, o.KubeAPIBurst)...)

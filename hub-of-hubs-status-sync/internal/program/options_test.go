@@ -26,11 +26,11 @@ func TestProblems(t *testing.T) {
 		{"nothing served", []string{"--metrics-bind-address=0", "--health-probe-bind-address=0"}, ""},
 		{"one address only", []string{"--metrics-bind-address=127.0.0.1:80", "--health-probe-bind-address=[::1]:80"}, ""},
 		{"a port alone for metrics", []string{"--metrics-bind-address=8080"},
-			`--metrics-bind-address="8080" cannot be listened on: it is not host:port: give host:port, such as :8081, or 0 for nowhere`},
+			`--metrics-bind-address="8080" cannot be listened on: it is not host:port: give host:port, such as :8081, or 0 to disable it`},
 		{"an empty address, which would be another one's default", []string{"--metrics-bind-address="},
-			`--metrics-bind-address="" cannot be listened on: it is not host:port: give host:port, such as :8081, or 0 for nowhere`},
+			`--metrics-bind-address="" cannot be listened on: it is not host:port: give host:port, such as :8081, or 0 to disable it`},
 		{"no such port for probes", []string{"--health-probe-bind-address=:65536"},
-			`--health-probe-bind-address=":65536" cannot be listened on: "65536" is not a port from 0 to 65535: give host:port, such as :8081, or 0 for nowhere`},
+			`--health-probe-bind-address=":65536" cannot be listened on: "65536" is not a port from 0 to 65535: give host:port, such as :8081, or 0 to disable it`},
 		{"a limit that is no number", []string{"--kube-api-qps=NaN"}, "--kube-api-qps=NaN must be above 0"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -2,6 +2,7 @@ package program
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -11,38 +12,51 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/component-base/version"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
 
-// Store is the database as the frame needs it.
+const (
+	// checkTimeout limits one readiness check of the database.
+	checkTimeout = 3 * time.Second
+
+	shutdownTimeout = 20 * time.Second
+
+	// The leader renews its Lease every 5 s, and stays leader while the API server
+	// is unavailable for less than 20 s. A program that stops releases the Lease;
+	// one that crashes is replaced after 30 s.
+	leaseDuration, renewDeadline, retryPeriod = 30 * time.Second, 20 * time.Second, 5 * time.Second
+)
+
+// Store is the part of the database that the frame uses.
 type Store interface {
-	// CheckSchema says whether the database answers, and has what is asked for.
+	// CheckSchema returns an error if the database does not answer, or if its
+	// schema is not the one that the program needs.
 	CheckSchema(ctx context.Context) error
 	Close()
 }
 
-// checkTimeout bounds one question whether the database is ready.
-const checkTimeout = 3 * time.Second
-
-// Program is what a program puts into the frame.
+// Program holds the parts in which the programs differ.
 type Program[S Store] struct {
 	Options *Options
-	// Open opens the database of a URL. It makes no connection yet.
+	// Open opens the database at a URL. It does not connect yet.
 	Open func(ctx context.Context, url string) (S, error)
-	// Cache says what is held of the hub's objects; of which namespaces is in the
-	// options.
+	// Cache configures the manager's cache; Run adds the watched namespaces.
 	Cache cache.Options
-	// Metrics are served beside the manager's.
+	// Metrics are served together with the manager's own.
 	Metrics []prometheus.Collector
-	// Add adds what does the work to the manager.
+	// Add adds the program's runnables to the manager.
 	Add func(manager.Manager, S) error
 }
 
-// Run runs a program until ctx ends, which is no error. About is what its first
-// line says of it, as keys and values.
+// Run runs a program until ctx ends, which is not an error. About are keys and
+// values for the program's first log line.
 func Run[S Store](ctx context.Context, program Program[S], about ...any) error {
 	logger, opts := klog.FromContext(ctx), program.Options
 	info := version.Get()
@@ -60,7 +74,7 @@ func Run[S Store](ctx context.Context, program Program[S], about ...any) error {
 	}
 	defer store.Close()
 	if err := check(ctx, store); err != nil && ctx.Err() == nil {
-		logger.Error(err, "The database is not ready; it is tried again")
+		logger.Error(err, "Database is not ready, retrying")
 	}
 	if err := register(metrics.Registry, program.Metrics); err != nil {
 		return err
@@ -77,9 +91,9 @@ func Run[S Store](ctx context.Context, program Program[S], about ...any) error {
 		if ctx.Err() == nil {
 			return fmt.Errorf("run the manager: %w", err)
 		}
-		// It was told to end, and did not do so in time: an API server that is
-		// away keeps its clients waiting.
-		logger.Error(err, "Not everything ended in time")
+		// The manager was stopped, and exceeded its shutdown timeout: the clients of
+		// an unavailable API server return late.
+		logger.Error(err, "Stopped before all runnables had returned")
 	}
 	logger.Info("Stopped")
 	return nil
@@ -97,7 +111,7 @@ func hubConfig(opts *Options) (*rest.Config, error) {
 	case opts.Kubeconfig != "":
 		return nil, fmt.Errorf("read --kubeconfig=%s: %w", opts.Kubeconfig, err)
 	case clientcmd.IsEmptyConfig(err):
-		return nil, fmt.Errorf("no configuration of the %s: name a kubeconfig file with --kubeconfig or $%s, or run as a pod of the hub",
+		return nil, fmt.Errorf("no configuration of the %s: give a kubeconfig file with --kubeconfig or $%s, or run as a pod of the hub",
 			opts.identity.Hub, clientcmd.RecommendedConfigPathEnvVar)
 	default:
 		return nil, fmt.Errorf("read $%s or ~/.kube/config: %w", clientcmd.RecommendedConfigPathEnvVar, err)
@@ -111,4 +125,58 @@ func check(ctx context.Context, store Store) error {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	return store.CheckSchema(ctx)
+}
+
+func newManager(config *rest.Config, opts *Options, held cache.Options, ready healthz.Checker) (manager.Manager, error) {
+	mgr, err := manager.New(config, managerOptions(opts, held))
+	if err != nil {
+		return nil, fmt.Errorf("make the manager: %w", err)
+	}
+	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return nil, fmt.Errorf("add the liveness check: %w", err)
+	}
+	if err := mgr.AddReadyzCheck("database", ready); err != nil {
+		return nil, fmt.Errorf("add the readiness check: %w", err)
+	}
+	return mgr, nil
+}
+
+func managerOptions(opts *Options, held cache.Options) manager.Options {
+	if len(opts.WatchNamespaces) > 0 {
+		held.DefaultNamespaces = map[string]cache.Config{}
+		for _, namespace := range opts.WatchNamespaces {
+			held.DefaultNamespaces[namespace] = cache.Config{}
+		}
+	}
+	options := manager.Options{
+		Cache:                         held,
+		LeaderElection:                opts.LeaderElect,
+		LeaderElectionID:              opts.identity.Lock,
+		LeaderElectionNamespace:       opts.PodNamespace,
+		LeaderElectionReleaseOnCancel: true,
+		LeaseDuration:                 ptr.To(leaseDuration),
+		RenewDeadline:                 ptr.To(renewDeadline),
+		RetryPeriod:                   ptr.To(retryPeriod),
+		GracefulShutdownTimeout:       ptr.To(shutdownTimeout),
+		HealthProbeBindAddress:        opts.ProbeAddr,
+		Metrics:                       metricsserver.Options{BindAddress: opts.MetricsAddr},
+	}
+	if opts.MetricsSecure {
+		options.Metrics.SecureServing = true
+		options.Metrics.FilterProvider = filters.WithAuthenticationAndAuthorization
+	}
+	return options
+}
+
+// register adds the collectors to the manager's metrics. A collector that is
+// already registered is skipped, so that tests can run a program twice in one
+// process.
+func register(registry prometheus.Registerer, all []prometheus.Collector) error {
+	for _, collector := range all {
+		var already prometheus.AlreadyRegisteredError
+		if err := registry.Register(collector); err != nil && !errors.As(err, &already) {
+			return fmt.Errorf("register the metrics: %w", err)
+		}
+	}
+	return nil
 }

@@ -179,7 +179,7 @@ func TestHubConfig(t *testing.T) {
 func TestRunCannotBegin(t *testing.T) {
 	noDefaults(t)
 	for _, test := range []struct{ name, kubeconfig, want string }{
-		{"not in a pod", "", "no configuration of the test hub: name a kubeconfig file with --kubeconfig or $KUBECONFIG"},
+		{"not in a pod", "", "no configuration of the test hub: give a kubeconfig file with --kubeconfig or $KUBECONFIG"},
 		{"no such kubeconfig", "/no/such/file", "read --kubeconfig=/no/such/file: "},
 		{"a database that cannot be opened", kubeconfig(t), "open the database of $DATABASE_URL: refused"},
 	} {

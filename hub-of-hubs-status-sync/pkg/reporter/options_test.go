@@ -25,8 +25,8 @@ func TestValidateReportsEverything(t *testing.T) {
 	slices.Sort(got)
 	if diff := cmp.Diff([]string{
 		"$DATABASE_URL is missing: set it to postgres://user:password@host:5432/db?sslmode=verify-full, with the password URL-escaped",
-		"$POD_NAMESPACE is missing: set it to the program's own namespace, where its lock is, or use --leader-elect=false",
-		`$WATCH_NAMESPACE: "No" is not a name of a namespace: ` + strings.Join(validation.IsDNS1123Label("No"), "; "),
+		"$POD_NAMESPACE is missing: set it to the program's own namespace, which holds its Lease, or use --leader-elect=false",
+		`$WATCH_NAMESPACE: "No" is not a valid namespace name: ` + strings.Join(validation.IsDNS1123Label("No"), "; "),
 		"--heartbeat-interval=0s must be 1s or more, for example 10s",
 		"--kube-api-burst=0 must be 1 or more",
 		"--kube-api-qps=0 must be above 0",
@@ -55,15 +55,15 @@ func TestEnvironment(t *testing.T) {
 func TestFlags(t *testing.T) {
 	got := runtest.Flags(t, newOptions(func(string) string { return "" }).AddFlags)
 	if diff := cmp.Diff([]string{
-		"--health-probe-bind-address=:8081 where /healthz and /readyz are served; 0: nowhere",
+		"--health-probe-bind-address=:8081 the address of /healthz and /readyz; 0 disables them",
 		"--heartbeat-interval=10s how often to say that the leaf hub is there",
-		"--kube-api-burst=200 the most requests at once to the leaf hub",
-		"--kube-api-qps=100 the most requests per second to the leaf hub",
-		"--kubeconfig= a kubeconfig file for the leaf hub; empty: $KUBECONFIG, ~/.kube/config, or the cluster in which the program runs",
+		"--kube-api-burst=200 the maximum burst of requests to the leaf hub",
+		"--kube-api-qps=100 the maximum number of requests per second to the leaf hub",
+		"--kubeconfig= a kubeconfig file for the leaf hub; empty means $KUBECONFIG, ~/.kube/config, or the cluster in which the program runs",
 		"--leader-elect=true report only while holding the lock hub-of-hubs-status-report-lock in $POD_NAMESPACE",
 		"--leaf-hub-name= what the global hub calls this leaf hub (default: $LEAF_HUB_NAME)",
-		"--metrics-bind-address=:8385 where metrics are served; 0: nowhere",
-		"--metrics-secure=true serve metrics by HTTPS, to those whom the leaf hub authorizes to get /metrics",
+		"--metrics-bind-address=:8385 the address of the metrics endpoint; 0 disables it",
+		"--metrics-secure=true serve metrics by HTTPS, to clients that the leaf hub authorizes to get /metrics",
 		"--report-interval=200ms the least time between two batches; what changes in between is written once",
 		"--resync-period=1h0m0s how often to compare all that the database has with all that there is",
 	}, got); diff != "" {

@@ -12,6 +12,7 @@ import (
 
 	"open-cluster-management.io/helloworld-addon/hub-of-hubs-status-sync/internal/program"
 	"open-cluster-management.io/helloworld-addon/hub-of-hubs-status-sync/pkg/status"
+	"open-cluster-management.io/helloworld-addon/internal/retry"
 )
 
 // leastGap is the least time between two looks at what changed, so that a flood of
@@ -147,8 +148,7 @@ func (f *feed) changes(ctx context.Context) (swept bool, err error) {
 
 // listen has the database tell when something changed, again and again.
 func (f *feed) listen(ctx context.Context) {
-	backoff := program.Backoff(f.longestPause())
-	for ctx.Err() == nil {
+	for failures := 1; ctx.Err() == nil; failures++ {
 		start := f.clock.Now()
 		err := f.store.Listen(ctx, func() {
 			select {
@@ -162,9 +162,9 @@ func (f *feed) listen(ctx context.Context) {
 		klog.FromContext(ctx).V(2).Info("The database no longer tells what changes; it is asked at every interval", "err", err)
 		if f.clock.Since(start) > f.longestPause() {
 			// It listened, or was slow to fail: not one of several failures in a row.
-			backoff = program.Backoff(f.longestPause())
+			failures = 1
 		}
-		if !program.Sleep(ctx, f.clock, backoff.Step()) {
+		if !retry.Sleep(ctx, f.clock, program.Delay(failures, f.longestPause())) {
 			return
 		}
 	}

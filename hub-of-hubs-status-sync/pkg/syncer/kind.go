@@ -19,6 +19,7 @@ import (
 
 	"open-cluster-management.io/helloworld-addon/hub-of-hubs-status-sync/internal/program"
 	"open-cluster-management.io/helloworld-addon/hub-of-hubs-status-sync/pkg/status"
+	"open-cluster-management.io/helloworld-addon/internal/retry"
 )
 
 const (
@@ -172,7 +173,7 @@ func (k *kindSyncer) register(ctx context.Context, kind watched) error {
 		return fmt.Errorf("watch %s: %w", kind.gvk.Kind, err)
 	}
 	for !registration.HasSynced() {
-		if !program.Sleep(ctx, k.clock, syncPoll) {
+		if !retry.Sleep(ctx, k.clock, syncPoll) {
 			return errors.Join(ctx.Err(), informer.RemoveEventHandler(registration))
 		}
 	}

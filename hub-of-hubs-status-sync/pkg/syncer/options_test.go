@@ -28,8 +28,8 @@ func TestValidateReportsEverything(t *testing.T) {
 	slices.Sort(got)
 	if diff := cmp.Diff([]string{
 		"$DATABASE_URL is missing: set it to postgres://user:password@host:5432/db?sslmode=verify-full, with the password URL-escaped",
-		"$POD_NAMESPACE is missing: set it to the program's own namespace, where its lock is, or use --leader-elect=false",
-		`$WATCH_NAMESPACE: "No" is not a name of a namespace: ` + strings.Join(validation.IsDNS1123Label("No"), "; "),
+		"$POD_NAMESPACE is missing: set it to the program's own namespace, which holds its Lease, or use --leader-elect=false",
+		`$WATCH_NAMESPACE: "No" is not a valid namespace name: ` + strings.Join(validation.IsDNS1123Label("No"), "; "),
 		"--kube-api-burst=0 must be 1 or more",
 		"--kube-api-qps=0 must be above 0",
 		"--scan-period=0s must be 1m or more",
@@ -58,13 +58,13 @@ func TestEnvironment(t *testing.T) {
 func TestFlags(t *testing.T) {
 	got := runtest.Flags(t, newOptions(func(string) string { return "" }).AddFlags)
 	if diff := cmp.Diff([]string{
-		"--health-probe-bind-address=:8081 where /healthz and /readyz are served; 0: nowhere",
-		"--kube-api-burst=1000 the most requests at once to the global hub",
-		"--kube-api-qps=500 the most requests per second to the global hub",
-		"--kubeconfig= a kubeconfig file for the global hub; empty: $KUBECONFIG, ~/.kube/config, or the cluster in which the program runs",
+		"--health-probe-bind-address=:8081 the address of /healthz and /readyz; 0 disables them",
+		"--kube-api-burst=1000 the maximum burst of requests to the global hub",
+		"--kube-api-qps=500 the maximum number of requests per second to the global hub",
+		"--kubeconfig= a kubeconfig file for the global hub; empty means $KUBECONFIG, ~/.kube/config, or the cluster in which the program runs",
 		"--leader-elect=true write only while holding the lock hub-of-hubs-status-sync-lock in $POD_NAMESPACE",
-		"--metrics-bind-address=:8384 where metrics are served; 0: nowhere",
-		"--metrics-secure=true serve metrics by HTTPS, to those whom the global hub authorizes to get /metrics",
+		"--metrics-bind-address=:8384 the address of the metrics endpoint; 0 disables it",
+		"--metrics-secure=true serve metrics by HTTPS, to clients that the global hub authorizes to get /metrics",
 		"--scan-period=1h0m0s within what time everything is looked at once, changed or not",
 		"--stale-after=5m0s how old a leaf hub's last heartbeat may be before what it says no longer counts as good",
 		"--sync-interval=5s how often to ask the database what changed, when it has not said so itself (default: $HOH_STATUS_SYNC_INTERVAL, or 5s)",
