@@ -1,18 +1,22 @@
-// Package syncer is the program hub-of-hubs-status-sync: it keeps the status of
-// the global hub's objects true to what the leaf hubs wrote into the database.
+// Package syncer is the program hub-of-hubs-status-sync. On the global hub it
+// writes the status of objects from the rows that the leaf hubs wrote into the
+// database. It writes nothing into the database, and reads no object's spec.
 //
-// One runnable, the feed, asks the database what changed and puts the keys of
-// what did into queues; one runnable for each kind of status takes them from
-// there, reads all rows of a key, makes the status (package status: a pure
-// function), and writes it if it differs. The files plan*.go decide, the others
-// read and write.
+//		PostgreSQL ──changes, heartbeats──► feed ──► keys ──► kindSyncer ──► Policy, Placement, …
+//		     └────────────rows of a key───────────────────────────▲  └─watch, compare, write─┘
 //
-// Nothing wrong is written, whoever else writes: what is known of an object was
-// read before the rows were, and a write carries that resourceVersion. So the
-// rows of a write are never older than the object that it replaces, also when
-// two syncers run by mistake or a new leader begins before the old one has
-// ended. A create has nothing to carry: an object that another syncer has made and
-// removed in between comes back, and goes again when its rows are read next.
+//	  - The feed (feed.go) polls the change log and the heartbeats, and requests the
+//	    keys that have to be synced.
+//	  - The keys (keys.go) hold one work queue for each kind, and the progress of each
+//	    key (plan.Progress).
+//	  - A kindSyncer (sync.go) takes the keys of one kind: it looks at the objects
+//	    (objects.go), reads all rows of the key, aggregates them (package status),
+//	    plans the writes (package plan), writes (write.go) and records the result.
 //
-// It does not write into the database, and reads no object's spec.
+// A write is never older than the object that it replaces: the object is looked at
+// before the rows are read, and the write carries the resourceVersion of that look.
+// This holds even if two syncers run by mistake, or a new leader begins before the
+// previous one has stopped. A create carries no resourceVersion: an object that
+// another syncer created and deleted in between may come back, and is deleted again
+// at the next sync of its key.
 package syncer

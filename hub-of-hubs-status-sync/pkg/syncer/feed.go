@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -12,160 +13,310 @@ import (
 
 	"open-cluster-management.io/helloworld-addon/hub-of-hubs-status-sync/internal/program"
 	"open-cluster-management.io/helloworld-addon/hub-of-hubs-status-sync/pkg/status"
+	"open-cluster-management.io/helloworld-addon/hub-of-hubs-status-sync/pkg/syncer/plan"
 	"open-cluster-management.io/helloworld-addon/internal/retry"
 )
 
-// leastGap is the least time between two looks at what changed, so that a flood of
-// notifications is no flood of queries.
-const leastGap = 50 * time.Millisecond
+const (
+	// pollGap is the minimum time between two polls, so that many notifications
+	// cause few queries.
+	pollGap = 50 * time.Millisecond
+	// scanPage is how many keys one query of a scan returns.
+	scanPage = 1000
+	// maxHubs is the number of changed leaf hubs above which a sweep of all keys
+	// replaces one query for the keys of each hub.
+	maxHubs = 50
+	// maxHubRetry limits the back-off of the query for a hub's keys while it fails.
+	maxHubRetry = 5 * time.Minute
+	// maxSweepDelay limits the back-off of sweeps while they are needed repeatedly.
+	maxSweepDelay = 5 * time.Minute
+)
 
-// source is what the feed asks.
+// source is the part of the store that the feed reads.
 type source interface {
 	status.ChangeLog
 	status.Reader
 	status.HeartbeatReader
 }
 
-// feed tells the kinds' syncers which keys have to be looked at: those whose rows
-// changed, when the database says so and at every interval; those of a leaf hub
-// that became stale or came back; and all of them one by one, spread over the
-// scan's period, so that nothing that was missed stays wrong.
+// feed requests keys. It is a Runnable. It requests
+//
+//   - a key whose rows changed, when the database notifies, and at every interval;
+//   - the keys of a leaf hub that became stale or recovered;
+//   - every key once per period, spread over it (scan), so that a missed change is
+//     corrected;
+//   - every key at once (sweep), if the change log cannot tell what changed.
+//
+// The keys of one changed hub are queried, instead of sweeping all keys, because a
+// sweep reads every row of the database. Among hundreds of hubs one changes every
+// few minutes: sweeps would either load the database all the time, or, with their
+// back-off, show the next hub as stale minutes late.
 type feed struct {
-	store      source
-	clock      clock.WithTicker
-	interval   time.Duration
-	period     time.Duration
-	staleAfter time.Duration
-	add        func(key status.Key, since time.Time)
-	// round is called when everything that the database has was looked at once.
-	round func()
-	// ready is closed when the database has answered for the first time.
-	ready chan struct{}
-	poke  chan struct{}
+	store    source
+	keys     *keys
+	clock    clock.WithTicker
+	interval time.Duration
+	period   time.Duration
+	// notified wakes the feed when the database sends a notification.
+	notified retry.Signal
 
-	hubs hubs
-	// last is when the heartbeats were asked for; zero: they are due.
-	last   time.Time
-	cursor status.Cursor
-	scan   scanState
-	sweep  sweepState
+	// lastBeat is when the heartbeats were last read; zero means that they are due.
+	lastBeat time.Time
+	cursor   status.Cursor
+	// changedHubs are the hubs whose keys have to be requested.
+	changedHubs []string
+	hubBackoff  plan.Backoff
+	// sweepDue is set while a sweep is needed.
+	sweepDue     bool
+	sweepBackoff plan.Backoff
+	scan         scanState
 }
 
-func newFeed(store source, clock clock.WithTicker, interval, period, staleAfter time.Duration) *feed {
-	return &feed{store: store, clock: clock, interval: interval, period: period, staleAfter: staleAfter, round: func() {},
-		ready: make(chan struct{}), poke: make(chan struct{}, 1), hubs: hubs{doubted: map[status.Key]bool{}}}
+// scanState is the position of the scan.
+type scanState struct {
+	after status.Key
+	// total is the number of keys in the previous round, seen in this one.
+	total, seen int
+	carry       float64
 }
 
-// Start feeds until ctx ends. It is a Runnable.
+func newFeed(store source, keys *keys, clock clock.WithTicker, interval, period time.Duration) *feed {
+	return &feed{store: store, keys: keys, clock: clock, interval: interval, period: period, notified: retry.NewSignal()}
+}
+
+// Start requests keys until ctx ends.
 func (f *feed) Start(ctx context.Context) error {
 	var group sync.WaitGroup
 	defer group.Wait()
 	group.Go(func() { f.listen(ctx) })
 
-	program.Loop{Clock: f.clock, Wake: f.poke, Gap: leastGap, Longest: f.longestPause(),
-		Failed:    func(err error, again bool) { f.report(ctx, err, again) },
-		Recovered: func() { klog.FromContext(ctx).Info("The database answers again") },
-	}.Run(ctx, f.turn)
+	program.Loop{Clock: f.clock, Wake: f.notified, Gap: pollGap, Longest: f.maxRetry(),
+		Failed:    func(err error, again bool) { f.failed(ctx, err, again) },
+		Recovered: func() { klog.FromContext(ctx).Info("Database answers again") },
+	}.Run(ctx, f.poll)
 	return nil
 }
 
-func (f *feed) longestPause() time.Duration { return max(f.interval, time.Second) }
+func (f *feed) maxRetry() time.Duration { return max(f.interval, time.Second) }
 
-// turn looks at what changed. After a failure the heartbeats are due, too.
-func (f *feed) turn(ctx context.Context) (next time.Time, err error) {
+// failed counts and logs a failed poll.
+func (f *feed) failed(ctx context.Context, err error, again bool) {
+	failures.WithLabelValues(allKinds, reasonDatabase).Inc()
+	if again {
+		klog.FromContext(ctx).V(2).Info("Polling the database failed again, retrying", "err", err)
+		return
+	}
+	klog.FromContext(ctx).Error(err, "Polling the database failed, retrying; written statuses stay as they are")
+}
+
+// listen sets notified whenever the database sends a notification, and reconnects
+// with a back-off.
+func (f *feed) listen(ctx context.Context) {
+	for failures := 1; ; failures++ {
+		start := f.clock.Now()
+		err := f.store.Listen(ctx, f.notified.Notify)
+		if ctx.Err() != nil {
+			return
+		}
+		klog.FromContext(ctx).V(2).Info("Listening for notifications failed, polling at every interval", "err", err)
+		if f.clock.Since(start) > f.maxRetry() {
+			// The connection worked for a while: the first failure in a row.
+			failures = 1
+		}
+		if !retry.Sleep(ctx, f.clock, program.Delay(failures, f.maxRetry())) {
+			return
+		}
+	}
+}
+
+// poll polls the database, and returns when the next poll is due without a
+// notification. After a failure the heartbeats are due again.
+func (f *feed) poll(ctx context.Context) (next time.Time, err error) {
 	now := f.clock.Now()
-	onTime := now.Sub(f.last) >= f.interval
-	if err := f.look(ctx, onTime); err != nil {
-		f.last = time.Time{}
+	onTime := now.Sub(f.lastBeat) >= f.interval
+	if err := f.pollOnce(ctx, onTime); err != nil {
+		f.lastBeat = time.Time{}
 		return now, err
 	}
 	if onTime {
-		f.last = now
+		f.lastBeat = now
 	}
 	return f.next(), nil
 }
 
-// next is when to look again, if nothing is heard.
 func (f *feed) next() time.Time {
-	next := f.last.Add(f.interval)
-	if len(f.hubs.moved) > 0 {
-		next = earlier(next, f.hubs.strain.until())
+	next := f.lastBeat.Add(f.interval)
+	if len(f.changedHubs) > 0 {
+		next = earlier(next, f.hubBackoff.Until())
 	}
-	if f.sweep.wanted {
-		next = earlier(next, f.sweep.strain.until())
+	if f.sweepDue {
+		next = earlier(next, f.sweepBackoff.Until())
 	}
 	return next
 }
 
-func (f *feed) report(ctx context.Context, err error, again bool) {
-	failures.WithLabelValues(feedKind, reasonDatabase).Inc()
-	if again {
-		klog.FromContext(ctx).V(2).Info("The database still does not answer", "err", err)
-		return
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
 	}
-	klog.FromContext(ctx).Error(err, "The database does not answer; what is written stays, and it is tried again")
+	return a
 }
 
-// look asks what changed, and on time also for the heartbeats and the next part
-// of the scan. What changed is asked for whatever becomes of the rest.
-func (f *feed) look(ctx context.Context, onTime bool) error {
+// pollOnce reads the change log; at the interval (onTime) also the heartbeats and
+// the next part of the scan. A failure of the heartbeats does not prevent the
+// request of changed keys.
+func (f *feed) pollOnce(ctx context.Context, onTime bool) error {
 	var beat error
 	if onTime {
-		beat = f.beat(ctx)
+		beat = f.readHeartbeats(ctx)
 	}
-	swept, err := f.changes(ctx)
+	swept, err := f.readChanges(ctx)
 	if err := errors.Join(beat, err); err != nil {
 		return err
 	}
-	ofHubs := f.lookAtHubs(ctx)
+	err = f.requestHubs(ctx)
 	if onTime && !swept {
-		return errors.Join(ofHubs, f.scanSome(ctx))
+		err = errors.Join(err, f.scanShare(ctx))
 	}
-	return ofHubs
+	return err
 }
 
-// changes asks what changed, and says whether everything was looked at.
-func (f *feed) changes(ctx context.Context) (swept bool, err error) {
-	ask, cancel := context.WithTimeout(ctx, requestTimeout)
-	changes, err := f.store.Changes(ask, f.cursor)
+// readHeartbeats reads the heartbeats and publishes which leaf hubs are stale.
+func (f *feed) readHeartbeats(ctx context.Context) error {
+	limited, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	heartbeats, err := f.store.Heartbeats(limited)
+	if err != nil {
+		return fmt.Errorf("read the heartbeats: %w", err)
+	}
+	stale, changed := f.keys.publish(heartbeats)
+	for hub := range heartbeats.Last {
+		value := 0.0
+		if _, found := stale[hub]; found {
+			value = 1
+		}
+		staleHub.WithLabelValues(hub).Set(value)
+	}
+	for _, hub := range changed {
+		_, found := stale[hub]
+		klog.FromContext(ctx).Info("Leaf hub changed", "leafHub", hub, "stale", found)
+		if !slices.Contains(f.changedHubs, hub) {
+			f.changedHubs = append(f.changedHubs, hub)
+		}
+	}
+	return nil
+}
+
+// readChanges requests the keys whose rows changed since the cursor. It reports
+// whether a sweep requested all keys.
+func (f *feed) readChanges(ctx context.Context) (swept bool, err error) {
+	limited, cancel := context.WithTimeout(ctx, requestTimeout)
+	changes, err := f.store.Changes(limited, f.cursor)
 	cancel()
 	if err != nil {
-		return false, fmt.Errorf("ask what changed: %w", err)
+		return false, fmt.Errorf("read the change log: %w", err)
 	}
 	now := f.clock.Now()
 	for _, change := range changes.Changed {
-		f.add(change.Key, now.Add(-change.Age))
+		f.keys.request(change.Key, now.Add(-change.Age))
 	}
 	if changes.Reset {
-		f.sweep.wanted = true
+		f.sweepDue = true
 	}
-	if swept, err = f.sweepIfDue(ctx); err != nil {
+	if swept, err = f.sweep(ctx); err != nil {
 		return false, err
 	}
 	f.cursor = changes.Next
 	return swept, nil
 }
 
-// listen has the database tell when something changed, again and again.
-func (f *feed) listen(ctx context.Context) {
-	for failures := 1; ctx.Err() == nil; failures++ {
-		start := f.clock.Now()
-		err := f.store.Listen(ctx, func() {
-			select {
-			case f.poke <- struct{}{}:
-			default:
-			}
-		})
-		if ctx.Err() != nil {
-			return
+// requestHubs requests the keys of the changed leaf hubs, for about one interval.
+// The remaining hubs wait for the next poll, so that they do not delay the keys
+// whose rows changed.
+func (f *feed) requestHubs(ctx context.Context) error {
+	if len(f.changedHubs) > maxHubs {
+		f.changedHubs, f.sweepDue = nil, true
+		return nil
+	}
+	begun := f.clock.Now()
+	if begun.Before(f.hubBackoff.Until()) {
+		return nil
+	}
+	for len(f.changedHubs) > 0 && f.clock.Since(begun) < f.interval {
+		hub := f.changedHubs[0]
+		f.changedHubs = f.changedHubs[1:]
+		if err := f.requestHub(ctx, hub); err != nil {
+			f.changedHubs = append(f.changedHubs, hub)
+			f.hubBackoff = f.hubBackoff.Done(f.clock.Now(), f.interval, maxHubRetry)
+			return err
 		}
-		klog.FromContext(ctx).V(2).Info("The database no longer tells what changes; it is asked at every interval", "err", err)
-		if f.clock.Since(start) > f.longestPause() {
-			// It listened, or was slow to fail: not one of several failures in a row.
-			failures = 1
-		}
-		if !retry.Sleep(ctx, f.clock, program.Delay(failures, f.longestPause())) {
-			return
+		f.hubBackoff = plan.Backoff{}
+	}
+	return nil
+}
+
+func (f *feed) requestHub(ctx context.Context, hub string) error {
+	limited, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	all, err := f.store.KeysOfHub(limited, hub)
+	if err != nil {
+		return fmt.Errorf("read the keys of leaf hub %s: %w", hub, err)
+	}
+	for _, key := range all {
+		f.keys.request(key, time.Time{})
+	}
+	return nil
+}
+
+// sweep requests all keys if a sweep is due: at once, and with a back-off while
+// sweeps are due repeatedly. It reports whether it did.
+func (f *feed) sweep(ctx context.Context) (swept bool, err error) {
+	if !f.sweepDue || f.clock.Now().Before(f.sweepBackoff.Until()) {
+		return false, nil
+	}
+	f.scan = scanState{}
+	for more := true; more; {
+		if more, err = f.scanNext(ctx, scanPage); err != nil {
+			return false, err
 		}
 	}
+	f.sweepDue, f.changedHubs = false, nil
+	f.sweepBackoff = f.sweepBackoff.Done(f.clock.Now(), f.interval, maxSweepDelay)
+	return true, nil
+}
+
+// scanShare requests the share of all keys that is due in one interval.
+func (f *feed) scanShare(ctx context.Context) error {
+	share, carry := plan.ScanShare(f.scan.total, f.interval, f.period, f.scan.carry)
+	f.scan.carry = carry
+	for share > 0 {
+		limit := min(share, scanPage)
+		if _, err := f.scanNext(ctx, limit); err != nil {
+			return err
+		}
+		share -= limit
+	}
+	return nil
+}
+
+// scanNext requests the next keys of the scan. After the last key it ends the
+// round, begins the next one, and returns false.
+func (f *feed) scanNext(ctx context.Context, limit int) (more bool, err error) {
+	limited, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	page, err := f.store.Scan(limited, f.scan.after, limit)
+	if err != nil {
+		return false, fmt.Errorf("scan the keys: %w", err)
+	}
+	for _, key := range page {
+		f.keys.request(key, time.Time{})
+	}
+	f.scan.seen += len(page)
+	if len(page) < limit {
+		f.scan.total, f.scan.seen, f.scan.after = max(f.scan.seen, 1), 0, status.Key{}
+		f.keys.endRound()
+		return false, nil
+	}
+	f.scan.after = page[len(page)-1]
+	return true, nil
 }

@@ -47,13 +47,13 @@ func TestFeedDoubted(t *testing.T) {
 	rule := status.Object{Key: status.Key{Kind: status.KindPlacementRule, ID: "rule"}, Payloads: []status.PayloadRow{{LeafHub: "hub2"}}}
 	f := newTestFeed(t, &fakeSource{beats: well})
 
-	if stale := f.staleBy(of("a", "hub1", "hub2"), late); len(stale) != 1 {
+	if stale := f.keys.staleBy(of("a", "hub1", "hub2"), late); len(stale) != 1 {
 		t.Errorf("by the rows' own heartbeats these are stale: %v", stale)
 	}
-	f.staleBy(of("other hub", "hub1"), late)
-	f.staleBy(of("nothing"), late)
-	f.staleBy(of("read when it was well", "hub2"), well)
-	f.staleBy(rule, late)
+	f.keys.staleBy(of("other hub", "hub1"), late)
+	f.keys.staleBy(of("nothing"), late)
+	f.keys.staleBy(of("read when it was well", "hub2"), well)
+	f.keys.staleBy(rule, late)
 	if added := keysIn(f.works(false)); len(added) != 0 {
 		t.Errorf("before the heartbeats were asked for again %v is looked at", added)
 	}
@@ -70,7 +70,7 @@ func TestFeedDoubted(t *testing.T) {
 	}
 	f.source.beats = late
 	f.works(true)
-	f.staleBy(of("b", "hub2"), well)
+	f.keys.staleBy(of("b", "hub2"), well)
 	if diff := cmp.Diff([]string{"b"}, keysIn(f.works(true))); diff != "" {
 		t.Errorf("after an early return (-want +got):\n%s", diff)
 	}
@@ -120,7 +120,7 @@ func TestFeedHubsTakeTurns(t *testing.T) {
 			t.Fatalf("one look looks at %v", added)
 		}
 		all = append(all, added[1:]...)
-		f.last = f.clock.Now()
+		f.lastBeat = f.clock.Now()
 		if more := f.next().Sub(f.clock.Now()) <= 0; more != (len(all) < 10) {
 			t.Errorf("after %d hubs it looks again at once: %v", len(all), more)
 		}
@@ -209,7 +209,7 @@ func TestFeedScansAllTheSame(t *testing.T) {
 func TestFeedManyHubs(t *testing.T) {
 	for _, c := range []struct {
 		hubs, scans, questions int
-	}{{manyHubs, 0, manyHubs}, {manyHubs + 1, 1, 0}} {
+	}{{maxHubs, 0, maxHubs}, {maxHubs + 1, 1, 0}} {
 		t.Run(fmt.Sprint(c.hubs), func(t *testing.T) {
 			f := staleFeed(t, c.hubs, 0)
 			f.period = 100_000 * time.Hour // no spread scan
@@ -219,8 +219,8 @@ func TestFeedManyHubs(t *testing.T) {
 				for _, id := range keysIn(f.works(true)) {
 					seen[id] = true
 				}
-				f.last = f.clock.Now()
-				if waits := f.next().After(f.last); waits != (len(seen) > 0) {
+				f.lastBeat = f.clock.Now()
+				if waits := f.next().After(f.lastBeat); waits != (len(seen) > 0) {
 					t.Errorf("with %d keys looked at it waits: %v", len(seen), waits)
 				}
 			}
@@ -250,7 +250,7 @@ func TestFeedResets(t *testing.T) {
 	var sweeps []time.Duration
 	start := f.clock.Now()
 	for f.clock.Since(start) < time.Hour {
-		f.clock.Step(leastGap)
+		f.clock.Step(pollGap)
 		added := f.works(false)
 		if _, found := added[policyKey("changed")]; !found {
 			t.Fatal("what changed waits")
@@ -267,7 +267,7 @@ func TestFeedResets(t *testing.T) {
 		t.Errorf("%d sweeps in an hour", len(sweeps))
 	}
 	f.source.next.Reset = false
-	f.clock.Step(longestSweepPause)
+	f.clock.Step(maxSweepDelay)
 	if added := f.works(false); len(added) != 4 {
 		t.Errorf("the last reset is forgotten: %v", added)
 	}
@@ -283,16 +283,15 @@ func TestFeedResets(t *testing.T) {
 // TestFeedRounds: a round ends when everything was looked at once, at once or spread.
 func TestFeedRounds(t *testing.T) {
 	f := newTestFeed(t, &fakeSource{keys: policyKeys(100)})
-	rounds := 0
-	f.round = func() { rounds++ }
+	f.rounds = 0
 	for range 720 + 720/2 { // an hour and a half of 5 s
 		f.works(true)
 	}
-	if rounds != 1 {
-		t.Errorf("%d rounds in an hour and a half", rounds)
+	if f.rounds != 1 {
+		t.Errorf("%d rounds in an hour and a half", f.rounds)
 	}
 	f.source.next.Reset = true
-	if f.works(false); rounds != 2 {
-		t.Errorf("%d rounds after a reset", rounds)
+	if f.works(false); f.rounds != 2 {
+		t.Errorf("%d rounds after a reset", f.rounds)
 	}
 }

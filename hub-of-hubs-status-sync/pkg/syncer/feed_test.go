@@ -13,19 +13,19 @@ import (
 	"open-cluster-management.io/helloworld-addon/hub-of-hubs-status-sync/pkg/status"
 )
 
-// testFeed is a feed that has looked once.
+// testFeed is a feed that has polled once, with the keys that it requested.
 type testFeed struct {
 	*feed
 	t      *testing.T
 	source *fakeSource
 	clock  *testclock.FakeClock
 	added  map[status.Key]time.Time
+	rounds int
 }
 
 func newTestFeed(t *testing.T, source *fakeSource) *testFeed {
-	f := &testFeed{t: t, source: source, clock: testclock.NewFakeClock(time.Unix(10_000, 0)), added: map[status.Key]time.Time{}}
-	f.feed = newFeed(source, f.clock, 5*time.Second, time.Hour, time.Minute)
-	f.add = func(key status.Key, since time.Time) { f.added[key] = since }
+	f := &testFeed{t: t, source: source, clock: testclock.NewFakeClock(time.Unix(10_000, 0))}
+	f.feed = newFeed(source, newTestKeys(t, f.clock, status.KindPolicy, status.KindPlacementRule), f.clock, 5*time.Second, time.Hour)
 	source.next = status.Changes{Reset: true, Next: "1"}
 	f.works(true)
 	source.next = status.Changes{Next: "2"}
@@ -47,8 +47,31 @@ func (f *testFeed) tries(onTime bool) (map[status.Key]time.Time, error) {
 	if onTime {
 		f.clock.Step(5 * time.Second)
 	}
-	err := f.look(f.t.Context(), onTime)
+	err := f.pollOnce(f.t.Context(), onTime)
+	for _, queue := range f.keys.queues {
+		for queue.Len() > 0 {
+			key, _ := queue.Get()
+			f.added[key] = queue.begin(key).ChangedAt
+			queue.end(key, 0, nil)
+			queue.Done(key)
+		}
+	}
+	select {
+	case <-f.keys.queues[status.KindPolicy].rounds:
+		f.rounds++
+	default:
+	}
 	return f.added, err
+}
+
+// newTestKeys returns keys by which a hub is stale after a minute.
+func newTestKeys(t *testing.T, clock clock.WithTicker, kinds ...status.Kind) *keys {
+	t.Helper()
+	k := newKeys(clock, time.Minute, kinds...)
+	for _, queue := range k.queues {
+		t.Cleanup(queue.ShutDown)
+	}
+	return k
 }
 
 // TestFeedBegins: at first everything is looked at, page by page, and the syncers
@@ -59,7 +82,7 @@ func TestFeedBegins(t *testing.T) {
 		t.Errorf("%d keys are looked at", len(f.added))
 	}
 	select {
-	case <-f.ready:
+	case <-f.keys.ready:
 	default:
 		t.Error("it is not ready")
 	}
@@ -193,8 +216,7 @@ func TestFeedScans(t *testing.T) {
 // a broken connection is made again.
 func TestFeedHears(t *testing.T) {
 	source := &fakeSource{next: status.Changes{Next: "1"}}
-	f := newFeed(source, clock.RealClock{}, time.Hour, time.Hour, time.Minute)
-	f.add = func(status.Key, time.Time) {}
+	f := newFeed(source, newTestKeys(t, clock.RealClock{}), clock.RealClock{}, time.Hour, time.Hour)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- f.Start(ctx) }()

@@ -28,7 +28,7 @@ func TestFeedTurns(t *testing.T) {
 		f.clock.Step(step.after)
 		f.source.fails = map[string]bool{step.fails: true}
 		f.source.questions()
-		next, err := f.turn(t.Context())
+		next, err := f.poll(t.Context())
 		if failed := step.fails != ""; (err != nil) != failed {
 			t.Errorf("%s: error %v", step.what, err)
 		}

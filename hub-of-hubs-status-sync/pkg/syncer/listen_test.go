@@ -43,7 +43,7 @@ func TestListensAgain(t *testing.T) {
 		}
 		return lasts[len(began)-1]
 	}}
-	runtest.Passing(t, clock, tick, func() { newFeed(store, clock, 5*time.Second, time.Hour, time.Hour).listen(ctx) })
+	runtest.Passing(t, clock, tick, func() { newFeed(store, newTestKeys(t, clock), clock, 5*time.Second, time.Hour).listen(ctx) })
 	for i, least := range want {
 		if got := began[i+1].Sub(broke[i]); got < least || got > least+least/5+tick {
 			t.Errorf("connection %d broke: the next was tried after %s, not from %s to %s", i+1, got, least, least+least/5)

@@ -1,6 +1,7 @@
 package syncer
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"sync"
@@ -9,30 +10,32 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
+
+	"open-cluster-management.io/helloworld-addon/hub-of-hubs-status-sync/pkg/syncer/plan"
 )
 
-// objects are the metadata of all objects of a kind, as the watch has them, and
-// what is known of their fields.
+// objects is an index of all objects of a kind, as the watch has them, with what
+// the syncer knows of their fields.
 type objects struct {
-	// changed is told each object that is not as it was known, and whether it
-	// came or went: then nothing that is known of others says what to do.
-	changed func(o object, cameOrWent bool)
+	// changed is called for each object that changed, unless the change is a write
+	// of this syncer. cameOrWent is true if the object was added or deleted.
+	changed func(o plan.Object, cameOrWent bool)
 
 	mu      sync.Mutex
-	byUID   map[types.UID]object
+	byUID   map[types.UID]plan.Object
 	byOwner map[types.UID]map[types.UID]bool
 	byName  map[types.NamespacedName]types.UID
 	known   map[types.UID]knowledge
 	notes   map[types.UID]string
 }
 
-// knowledge is the digest of the fields of an object at a resourceVersion.
+// knowledge is the digest of an object's fields at a resourceVersion.
 type knowledge struct{ resourceVersion, digest string }
 
-func newObjects(changed func(object, bool)) *objects {
+func newObjects(changed func(plan.Object, bool)) *objects {
 	return &objects{
 		changed: changed,
-		byUID:   map[types.UID]object{},
+		byUID:   map[types.UID]plan.Object{},
 		byOwner: map[types.UID]map[types.UID]bool{},
 		byName:  map[types.NamespacedName]types.UID{},
 		known:   map[types.UID]knowledge{},
@@ -40,7 +43,7 @@ func newObjects(changed func(object, bool)) *objects {
 	}
 }
 
-// handler is what the informer tells.
+// handler returns the informer's event handler that keeps the index up to date.
 func (o *objects) handler() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(obj any) { o.set(obj) },
@@ -54,8 +57,9 @@ func (o *objects) handler() cache.ResourceEventHandler {
 	}
 }
 
-// replace is told when a list has another object of a name than the list before
-// had: what happened in between nobody saw.
+// replace handles an update. After an interrupted watch the informer also reports
+// as an update that an object was deleted and another one of its name was created
+// between two lists.
 func (o *objects) replace(before, obj any) {
 	was, err := meta.Accessor(before)
 	is, isErr := meta.Accessor(obj)
@@ -74,7 +78,7 @@ func (o *objects) set(obj any) {
 	o.mu.Lock()
 	before, had := o.byUID[next.UID]
 	if had {
-		o.forget(before)
+		o.removeFromIndexes(before)
 	}
 	o.byUID[next.UID] = next
 	o.byName[types.NamespacedName{Namespace: next.Namespace, Name: next.Name}] = next.UID
@@ -99,7 +103,7 @@ func (o *objects) unset(obj any) {
 	o.mu.Lock()
 	gone, had := o.byUID[accessor.GetUID()]
 	if had {
-		o.forget(gone)
+		o.removeFromIndexes(gone)
 		delete(o.known, gone.UID)
 		delete(o.notes, gone.UID)
 	}
@@ -109,8 +113,8 @@ func (o *objects) unset(obj any) {
 	}
 }
 
-// forget removes an object from the indexes. The caller holds the lock.
-func (o *objects) forget(gone object) {
+// removeFromIndexes requires the lock.
+func (o *objects) removeFromIndexes(gone plan.Object) {
 	delete(o.byUID, gone.UID)
 	name := types.NamespacedName{Namespace: gone.Namespace, Name: gone.Name}
 	if o.byName[name] == gone.UID {
@@ -122,7 +126,7 @@ func (o *objects) forget(gone object) {
 }
 
 // get returns the object with a uid.
-func (o *objects) get(uid types.UID) (object, bool) {
+func (o *objects) get(uid types.UID) (plan.Object, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	found, ok := o.byUID[uid]
@@ -130,7 +134,7 @@ func (o *objects) get(uid types.UID) (object, bool) {
 }
 
 // named returns the object with a name.
-func (o *objects) named(namespace, name string) (object, bool) {
+func (o *objects) named(namespace, name string) (plan.Object, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	found, ok := o.byUID[o.byName[types.NamespacedName{Namespace: namespace, Name: name}]]
@@ -138,27 +142,27 @@ func (o *objects) named(namespace, name string) (object, bool) {
 }
 
 // all returns every object, in no order.
-func (o *objects) all() []object {
+func (o *objects) all() []plan.Object {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return slices.Collect(maps.Values(o.byUID))
 }
 
 // owned returns the objects of an owner, sorted by name.
-func (o *objects) owned(owner types.UID) []object {
+func (o *objects) owned(owner types.UID) []plan.Object {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	var result []object
+	var result []plan.Object
 	for uid := range o.byOwner[owner] {
 		result = append(result, o.byUID[uid])
 	}
-	slices.SortFunc(result, func(a, b object) int { return slices.Compare([]string{a.Name}, []string{b.Name}) })
+	slices.SortFunc(result, func(a, b plan.Object) int { return cmp.Compare(a.Name, b.Name) })
 	return result
 }
 
-// digest is that of the fields of an object, if it is known at this
-// resourceVersion.
-func (o *objects) digest(of object) string {
+// digest returns the digest of an object's fields, or "" if it is not known at the
+// object's resourceVersion.
+func (o *objects) digest(of plan.Object) string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if known := o.known[of.UID]; known.resourceVersion == of.ResourceVersion {
@@ -167,15 +171,15 @@ func (o *objects) digest(of object) string {
 	return ""
 }
 
-// learn remembers the digest of an object's fields.
+// learn records the digest of an object's fields at a resourceVersion.
 func (o *objects) learn(uid types.UID, resourceVersion, digest string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.known[uid] = knowledge{resourceVersion, digest}
 }
 
-// noted remembers what there is to say of an object, and says whether it is new.
-func (o *objects) noted(uid types.UID, note string) bool {
+// setNote records the note of an object, and reports whether it changed.
+func (o *objects) setNote(uid types.UID, note string) (changed bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.notes[uid] == note {
@@ -185,14 +189,14 @@ func (o *objects) noted(uid types.UID, note string) bool {
 	return true
 }
 
-func objectOf(accessor metav1.Object) object {
-	next := object{
+func objectOf(accessor metav1.Object) plan.Object {
+	next := plan.Object{
 		UID: accessor.GetUID(), ResourceVersion: accessor.GetResourceVersion(),
 		Namespace: accessor.GetNamespace(), Name: accessor.GetName(),
 		Labels: maps.Clone(accessor.GetLabels()), Annotations: map[string]string{},
 		Deleting: accessor.GetDeletionTimestamp() != nil,
 	}
-	for _, key := range ownAnnotations {
+	for _, key := range plan.OwnAnnotations {
 		if value, found := accessor.GetAnnotations()[key]; found {
 			next.Annotations[key] = value
 		}

@@ -11,13 +11,48 @@ import (
 	"k8s.io/utils/ptr"
 
 	"open-cluster-management.io/helloworld-addon/hub-of-hubs-status-sync/pkg/status"
+	"open-cluster-management.io/helloworld-addon/hub-of-hubs-status-sync/pkg/syncer/plan"
 )
+
+// TestObjects: the indexes follow the watch, and own writes are not reported.
+func TestObjects(t *testing.T) {
+	var told []string
+	o := newObjects(func(one plan.Object, cameOrWent bool) {
+		text := one.Name
+		if cameOrWent {
+			text += "!"
+		}
+		told = append(told, text)
+	})
+	object := func(version string, owner types.UID) *metav1.PartialObjectMetadata {
+		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "x", UID: "u", ResourceVersion: version,
+			OwnerReferences: []metav1.OwnerReference{{UID: owner, Controller: ptr.To(true)}}}}
+	}
+	o.set(object("1", "owner"))
+	o.learn("u", "2", "digest")
+	o.set(object("2", "other"))
+	o.set(object("3", "other"))
+	if len(o.owned("owner")) != 0 || len(o.owned("other")) != 1 {
+		t.Errorf("owned by the old owner %v, by the new one %v", o.owned("owner"), o.owned("other"))
+	}
+	if one, found := o.named("ns", "x"); !found || o.digest(one) != "" {
+		t.Errorf("at a version that nobody wrote, found %v, known %q", found, o.digest(one))
+	}
+	o.unset(object("3", "other"))
+	if _, found := o.get("u"); found || len(o.owned("other")) != 0 || len(o.known)+len(o.byName)+len(o.byOwner) != 0 {
+		t.Error("something is left of an object that went")
+	}
+	o.unset(object("3", "other"))
+	if want := []string{"x!", "x", "x!"}; len(told) != len(want) || told[0] != want[0] || told[1] != want[1] || told[2] != want[2] {
+		t.Errorf("told %v", told)
+	}
+}
 
 // TestDeletedAndCreatedBetweenLists: a watch that breaks sees of an object that was
 // deleted and made anew only that it is another one. Nothing of the first is left.
 func TestDeletedAndCreatedBetweenLists(t *testing.T) {
 	var told []string
-	o := newObjects(func(one object, cameOrWent bool) {
+	o := newObjects(func(one plan.Object, cameOrWent bool) {
 		if cameOrWent {
 			told = append(told, string(one.UID))
 		}
@@ -45,12 +80,16 @@ func TestDeletedAndCreatedBetweenLists(t *testing.T) {
 // somebody else's.
 func TestControllerOwns(t *testing.T) {
 	var told []status.Key
-	k := newKindSyncer(kindEntry(t, status.KindPlacementDecision), kindSyncer{clock: clock.RealClock{}})
+	k := newKindSyncer(kindEntry(t, status.KindPlacementDecision), newTestKeys(t, clock.RealClock{}, status.KindPlacementDecision), kindSyncer{})
 	owned := func(name string, references ...metav1.OwnerReference) *metav1.PartialObjectMetadata {
 		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(name),
 			ResourceVersion: "1", OwnerReferences: references}}
 	}
-	k.objects.changed = func(o object, _ bool) { told = append(told, k.keysOf(o)...) }
+	k.objects.changed = func(o plan.Object, _ bool) {
+		if key, found := k.keyOf(o); found {
+			told = append(told, key)
+		}
+	}
 	k.owners.set(owned("placement"))
 	k.objects.set(owned("ours", metav1.OwnerReference{UID: "other"}, metav1.OwnerReference{UID: "placement", Controller: ptr.To(true)}))
 	k.objects.set(owned("goes-with-it", metav1.OwnerReference{UID: "placement"}, metav1.OwnerReference{UID: "other", Controller: ptr.To(true)}))
@@ -59,7 +98,7 @@ func TestControllerOwns(t *testing.T) {
 	if !found || len(all) != 1 || all[0].Name != "ours" {
 		t.Errorf("found %v, owned %v", found, all)
 	}
-	if other, _ := k.objects.named("ns", "without-controller"); k.mine(other, owner) {
+	if other, _ := k.objects.named("ns", "without-controller"); k.owns(owner, other) {
 		t.Error("an object without a controller is taken for one that the syncer made")
 	}
 	if diff := cmp.Diff([]status.Key{{Kind: status.KindPlacementDecision, ID: "placement"}, {Kind: status.KindPlacementDecision, ID: "other"}}, told); diff != "" {
@@ -83,19 +122,18 @@ func kindEntry(t *testing.T, kind status.Kind) status.Entry {
 // the scan's matter.
 func TestRoundLooksAtOrphans(t *testing.T) {
 	for _, entry := range status.Entries() {
-		k := newKindSyncer(entry, kindSyncer{clock: clock.RealClock{}})
-		defer k.queue.ShutDown()
+		k := newKindSyncer(entry, newTestKeys(t, clock.RealClock{}, entry.Kind), kindSyncer{})
 		k.objects.set(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "helloworld", UID: "u", ResourceVersion: "1"}})
 		for k.queue.Len() > 0 {
 			key, _ := k.queue.Get()
-			k.turns.begin(key)
+			k.queue.begin(key)
 			k.queue.Done(key)
 		}
-		k.round()
+		k.requestOrphans()
 		var keys []status.Key
 		for k.queue.Len() > 0 {
 			key, _ := k.queue.Get()
-			if _, due := k.turns.begin(key); due {
+			if k.queue.begin(key).Cause >= plan.ReadRows {
 				keys = append(keys, key)
 			}
 			k.queue.Done(key)

@@ -65,10 +65,10 @@ func TestFlags(t *testing.T) {
 		"--leader-elect=true write only while holding the lock hub-of-hubs-status-sync-lock in $POD_NAMESPACE",
 		"--metrics-bind-address=:8384 the address of the metrics endpoint; 0 disables it",
 		"--metrics-secure=true serve metrics by HTTPS, to clients that the global hub authorizes to get /metrics",
-		"--scan-period=1h0m0s within what time everything is looked at once, changed or not",
-		"--stale-after=5m0s how old a leaf hub's last heartbeat may be before what it says no longer counts as good",
-		"--sync-interval=5s how often to ask the database what changed, when it has not said so itself (default: $HOH_STATUS_SYNC_INTERVAL, or 5s)",
-		"--workers=4 how many objects of each kind to work on at once",
+		"--scan-period=1h0m0s the time in which every object is synced once, even if nothing changed",
+		"--stale-after=5m0s the age of a leaf hub's last heartbeat after which the good states that it reported no longer count",
+		"--sync-interval=5s how often to poll the database without a notification (default: $HOH_STATUS_SYNC_INTERVAL, or 5s)",
+		"--workers=4 the number of concurrent syncs of each kind",
 	}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"open-cluster-management.io/helloworld-addon/hub-of-hubs-status-sync/pkg/status"
+	"open-cluster-management.io/helloworld-addon/hub-of-hubs-status-sync/pkg/syncer/plan"
 )
 
 // fakeRows is a database with the rows of one object.
@@ -101,10 +102,8 @@ func newOneRule(t *testing.T) *oneRule {
 	r.rows = &fakeRows{rows: status.Object{Found: true, Namespace: "ns", Name: "rule"}}
 	r.decisions("a")
 	r.hub = &fakeHub{object: &unstructured.Unstructured{Object: map[string]any{}}}
-	feed := newFeed(nil, r.clock, 5*time.Second, time.Hour, time.Minute)
-	r.kindSyncer = newKindSyncer(kindEntry(t, status.KindPlacementRule), kindSyncer{
-		store: r.rows, live: r.hub, writer: r.hub, feed: feed, clock: r.clock, recorder: events.NewFakeRecorder(1000)})
-	t.Cleanup(r.queue.ShutDown)
+	r.kindSyncer = newKindSyncer(kindEntry(t, status.KindPlacementRule), newTestKeys(t, r.clock, status.KindPlacementRule), kindSyncer{
+		store: r.rows, live: r.hub, writer: r.hub, clock: r.clock, recorder: events.NewFakeRecorder(1000)})
 	r.hub.told = func(o *unstructured.Unstructured) { r.objects.set(o.DeepCopy()) }
 	r.hub.object.SetGroupVersionKind(r.entry.Object)
 	r.hub.object.SetNamespace("ns")
@@ -133,7 +132,7 @@ func (r *oneRule) work() int {
 			return r.hub.patches - before
 		}
 		key, _ := r.queue.Get()
-		r.attend(r.t.Context(), key)
+		r.process(r.t.Context(), key)
 		r.queue.Done(key)
 	}
 	r.t.Fatal("it does not come to rest")
@@ -157,9 +156,9 @@ func (r *oneRule) passes(most time.Duration) (passed time.Duration) {
 func TestSyncDoubts(t *testing.T) {
 	r := newOneRule(t)
 	r.rows.heartbeats = heartbeatsOf(map[string]time.Duration{"hub1": time.Hour})
-	r.add(r.key, time.Time{})
+	r.queue.request(r.key, time.Time{})
 	r.work()
-	if !r.feed.hubs.doubted[r.key] {
+	if !r.keys.doubted[r.key] {
 		t.Error("the feed does not know that rows were read when their hub was stale")
 	}
 }
@@ -168,7 +167,7 @@ func TestSyncDoubts(t *testing.T) {
 // at once, and then less and less often; what the rows say is written at once.
 func TestFight(t *testing.T) {
 	r := newOneRule(t)
-	r.add(r.key, r.clock.Now())
+	r.queue.request(r.key, r.clock.Now())
 	r.work()
 	before := testutil.ToFloat64(failures.WithLabelValues(string(r.key.Kind), reasonContested))
 	writes := 0
@@ -189,7 +188,7 @@ func TestFight(t *testing.T) {
 	}
 	r.hub.write(map[string]any{"decisions": []any{}})
 	r.decisions("a", "b")
-	r.add(r.key, r.clock.Now())
+	r.queue.request(r.key, r.clock.Now())
 	if passed := r.passes(time.Minute); passed > 0 || r.work() != 1 {
 		t.Errorf("what the rows say waits %s", passed)
 	}
@@ -202,7 +201,7 @@ func TestFight(t *testing.T) {
 	}
 }
 
-func (r *oneRule) now() object { return objectOf(r.hub.object) }
+func (r *oneRule) now() plan.Object { return objectOf(r.hub.object) }
 
 // TestRoomAgain: a status that did not fit is written in full again when there is
 // room, once everything was looked at; until then it is not tried in full, and an
@@ -231,7 +230,7 @@ func TestRoomAgain(t *testing.T) {
 	}
 	settle := func() (writes int) {
 		for range 8 {
-			r.add(r.key, time.Time{})
+			r.queue.request(r.key, time.Time{})
 			writes += r.work()
 			r.passes(2 * time.Second)
 			writes += r.work()
@@ -247,7 +246,7 @@ func TestRoomAgain(t *testing.T) {
 		t.Errorf("%d writes of what does not fit", writes)
 	}
 	r.shows(1)
-	r.round()
+	r.queue.endRound()
 	if settle() == 0 || listed() != short {
 		t.Errorf("in the next round it is not tried, or %d are listed", listed())
 	}
@@ -259,7 +258,7 @@ func TestRoomAgain(t *testing.T) {
 	if listed() != short {
 		t.Error("it was tried in full within the round")
 	}
-	r.round()
+	r.queue.endRound()
 	if settle(); listed() != 4000 {
 		t.Errorf("when there is room %d are listed", listed())
 	}
@@ -278,14 +277,14 @@ func (r *oneRule) shows(want float64) {
 func TestForgotten(t *testing.T) {
 	r := newOneRule(t)
 	for range 20 {
-		r.turns.shrink(r.key)
+		r.queue.shrink(r.key)
 	}
 	r.decisions(slices.Repeat([]string{"a-cluster"}, 100)...)
-	r.add(r.key, time.Time{})
+	r.queue.request(r.key, time.Time{})
 	r.work()
 	r.shows(1)
 	r.objects.unset(r.hub.object)
-	if r.work(); len(r.turns.budget) != 0 {
+	if r.work(); len(r.queue.progress) != 0 {
 		t.Error("the budget of an object that went is kept")
 	}
 	r.shows(0)

@@ -5,30 +5,382 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"open-cluster-management.io/helloworld-addon/hub-of-hubs-status-sync/internal/program"
 	"open-cluster-management.io/helloworld-addon/hub-of-hubs-status-sync/pkg/status"
+	"open-cluster-management.io/helloworld-addon/hub-of-hubs-status-sync/pkg/syncer/plan"
+	"open-cluster-management.io/helloworld-addon/internal/retry"
 )
 
-// Reasons by which failures are counted.
+const (
+	// syncPoll is how often a new watch is checked for whether it has synced.
+	syncPoll = 20 * time.Millisecond
+	// requestTimeout limits one read or write.
+	requestTimeout = 30 * time.Second
+)
+
+// kindSyncer syncs the objects of one kind. It is a Runnable.
+type kindSyncer struct {
+	entry    status.Entry
+	keys     *keys
+	queue    *queue
+	store    status.Reader
+	live     client.Reader
+	writer   client.Client
+	caches   cache.Cache
+	recorder events.EventRecorder
+	clock    clock.WithTicker
+	workers  int
+
+	objects, owners *objects
+}
+
+// newKindSyncer returns the syncer of an entry, with the fields of shared that all
+// kinds have in common.
+func newKindSyncer(entry status.Entry, keys *keys, shared kindSyncer) *kindSyncer {
+	k := shared
+	k.entry, k.keys, k.queue = entry, keys, keys.queues[entry.Kind]
+	k.objects = newObjects(func(o plan.Object, cameOrWent bool) {
+		cause := plan.ObjectChanged
+		if cameOrWent && entry.Creates {
+			cause = plan.ReadRows
+		}
+		if key, found := k.keyOf(o); found {
+			k.queue.touch(key, cause)
+		}
+	})
+	k.owners = newObjects(func(o plan.Object, cameOrWent bool) {
+		// Other changes of an owner do not affect the status.
+		if cameOrWent {
+			k.queue.touch(status.Key{Kind: entry.Kind, ID: string(o.UID)}, plan.ReadRows)
+		}
+	})
+	return &k
+}
+
+// keyOf returns the key that an object belongs to, if there is one.
+func (k *kindSyncer) keyOf(o plan.Object) (key status.Key, found bool) {
+	key.Kind = k.entry.Kind
+	switch {
+	case !k.entry.Creates:
+		key.ID = string(o.UID)
+	case k.entry.Owner.Empty():
+		key.ID = o.Name
+	default:
+		key.ID = string(o.Owner)
+	}
+	return key, key.ID != ""
+}
+
+// present returns the objects of a key and their owner, as the watch has them. For
+// a kind whose objects the syncer does not create, the object is its own owner.
+// Found is false if this hub has no object to write and no owner to create one for.
+func (k *kindSyncer) present(key status.Key) (owner plan.Object, all []plan.Object, found bool) {
+	switch {
+	case !k.entry.Creates:
+		one, found := k.objects.get(types.UID(key.ID))
+		return one, []plan.Object{one}, found && !one.Deleting
+	case k.entry.Owner.Empty():
+		if one, found := k.objects.named("", key.ID); found {
+			all = append(all, one)
+		}
+		return plan.Object{Name: key.ID}, all, true
+	default:
+		owner, found = k.owners.get(types.UID(key.ID))
+		return owner, k.objects.owned(owner.UID), found && !owner.Deleting
+	}
+}
+
+// Start syncs until ctx ends.
+func (k *kindSyncer) Start(ctx context.Context) error {
+	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithValues("kind", k.entry.Kind))
+	defer k.queue.ShutDown()
+	if !k.watch(ctx, k.entry.Object, k.objects) || (!k.entry.Owner.Empty() && !k.watch(ctx, k.entry.Owner, k.owners)) {
+		return nil
+	}
+	select {
+	case <-k.keys.ready:
+	case <-ctx.Done():
+		return nil
+	}
+	available.WithLabelValues(string(k.entry.Kind)).Set(1)
+	klog.FromContext(ctx).Info("Syncing status")
+	var workers sync.WaitGroup
+	for range k.workers {
+		workers.Go(func() { k.work(ctx) })
+	}
+	for ctx.Err() == nil {
+		select {
+		case <-k.queue.rounds:
+			k.requestOrphans()
+		case <-ctx.Done():
+		}
+	}
+	k.queue.ShutDown()
+	workers.Wait()
+	return nil
+}
+
+// requestOrphans requests the keys of objects without an owner: if their rows are
+// gone, for example after a TRUNCATE, nothing in the database leads to them. It is
+// called at the end of each round of the feed.
+func (k *kindSyncer) requestOrphans() {
+	if !k.entry.Creates || !k.entry.Owner.Empty() {
+		return
+	}
+	for _, o := range k.objects.all() {
+		if key, found := k.keyOf(o); found {
+			k.queue.request(key, time.Time{})
+		}
+	}
+}
+
+// watch returns true when all objects of a kind are known, and false if ctx ended
+// before. It waits for a kind that the global hub does not serve yet.
+func (k *kindSyncer) watch(ctx context.Context, gvk schema.GroupVersionKind, objects *objects) bool {
+	register := func(ctx context.Context) error { return k.register(ctx, gvk, objects) }
+	return program.UntilWatched(ctx, k.clock, register, func(err error, served bool) {
+		available.WithLabelValues(string(k.entry.Kind)).Set(0)
+		logger := klog.FromContext(ctx).WithValues("gvk", gvk.String())
+		if served {
+			logger.Error(err, "Watch failed, retrying")
+		} else {
+			logger.Info("The global hub does not serve the kind, waiting for it")
+		}
+	})
+}
+
+func (k *kindSyncer) register(ctx context.Context, gvk schema.GroupVersionKind, objects *objects) error {
+	metadata := &metav1.PartialObjectMetadata{}
+	metadata.SetGroupVersionKind(gvk)
+	informer, err := k.caches.GetInformer(ctx, metadata)
+	if err != nil {
+		return fmt.Errorf("watch %s: %w", gvk.Kind, err)
+	}
+	registration, err := informer.AddEventHandler(objects.handler())
+	if err != nil {
+		return fmt.Errorf("watch %s: %w", gvk.Kind, err)
+	}
+	for !registration.HasSynced() {
+		if !retry.Sleep(ctx, k.clock, syncPoll) {
+			return errors.Join(ctx.Err(), informer.RemoveEventHandler(registration))
+		}
+	}
+	return nil
+}
+
+func (k *kindSyncer) work(ctx context.Context) {
+	for {
+		key, shutdown := k.queue.Get()
+		if shutdown {
+			return
+		}
+		k.process(ctx, key)
+		k.queue.Done(key)
+	}
+}
+
+// process syncs a key, records the result, and requeues the key after an error.
+func (k *kindSyncer) process(ctx context.Context, key status.Key) {
+	kind := string(k.entry.Kind)
+	work := k.queue.begin(key)
+	start := k.clock.Now()
+	err := k.sync(ctx, key, work.Cause)
+	now := k.clock.Now()
+	k.queue.end(key, now.Sub(start), err)
+	shortened.WithLabelValues(kind).Set(float64(k.queue.countShortened()))
+	if err == nil {
+		k.queue.Forget(key)
+		if !work.ChangedAt.IsZero() {
+			lag.WithLabelValues(kind).Observe(max(0, now.Sub(work.ChangedAt).Seconds()))
+		}
+		return
+	}
+	if ctx.Err() != nil {
+		return
+	}
+	reason := reasonOf(err)
+	failures.WithLabelValues(kind, reason).Inc()
+	logger := klog.FromContext(ctx).WithValues("id", key.ID, "reason", reason)
+	if first := k.queue.NumRequeues(key) == 0; first && reason != reasonConflict {
+		logger.Error(err, "Sync failed, retrying")
+	} else {
+		logger.V(2).Info("Sync failed, retrying", "err", err)
+	}
+	k.queue.AddRateLimited(key)
+}
+
+// sync looks at a key's objects, reads its rows, plans and carries out the writes,
+// and records them, in this order: the objects are looked at before the rows are
+// read, so that the API server rejects a write whose object changed since. The
+// heartbeats are part of the rows' snapshot.
+func (k *kindSyncer) sync(ctx context.Context, key status.Key, cause plan.Cause) error {
+	owner, all, found := k.present(key)
+	if !found {
+		k.queue.forget(key)
+		return nil
+	}
+	if cause < plan.ReadRows && k.allKnown(all) {
+		return nil
+	}
+	present, err := k.observe(ctx, all)
+	if err != nil {
+		return err
+	}
+	desired, found, err := k.aggregate(ctx, key, owner)
+	if err != nil || !found {
+		return err
+	}
+	actions := plan.Plan(k.entry, present, desired)
+	k.learn(present, desired)
+	if err := k.execute(ctx, owner, actions); err != nil {
+		if plan.TooLarge(err) {
+			k.queue.shrink(key)
+			return &failure{reasonTooLarge, err}
+		}
+		return err
+	}
+	if len(actions) > 0 {
+		k.recordWrite(ctx, key, owner)
+	}
+	k.recordEvents(present, desired)
+	k.queue.setShortened(key, slices.ContainsFunc(desired, func(d status.Desired) bool { return d.Summarised != "" }))
+	return nil
+}
+
+// allKnown reports whether the fields of all objects are known at their present
+// resourceVersion: then the watch only returned a write of this syncer.
+func (k *kindSyncer) allKnown(all []plan.Object) bool {
+	for _, o := range all {
+		if k.objects.digest(o) == "" {
+			return false
+		}
+	}
+	return len(all) > 0
+}
+
+// observe reads the content of the objects whose fields are not known.
+func (k *kindSyncer) observe(ctx context.Context, all []plan.Object) ([]plan.Present, error) {
+	result := make([]plan.Present, 0, len(all))
+	for _, o := range all {
+		if digest := k.objects.digest(o); digest != "" {
+			result = append(result, plan.Present{Object: o, Digest: digest})
+			continue
+		}
+		content := &unstructured.Unstructured{}
+		content.SetGroupVersionKind(k.entry.Object)
+		get, cancel := context.WithTimeout(ctx, requestTimeout)
+		err := k.live.Get(get, client.ObjectKey{Namespace: o.Namespace, Name: o.Name}, content)
+		cancel()
+		if apierrors.IsNotFound(err) || (err == nil && content.GetUID() != o.UID) {
+			// The object was deleted, and another one may have its name. The watch will
+			// report both.
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("get %s %s/%s: %w", k.entry.Kind, o.Namespace, o.Name, err)
+		}
+		result = append(result, plan.Present{Object: objectOf(content), Content: content.Object})
+	}
+	return result, nil
+}
+
+// aggregate reads the rows of a key, and returns the objects that they result in.
+// Found is false if the database does not have the key's object.
+func (k *kindSyncer) aggregate(ctx context.Context, key status.Key, owner plan.Object) (desired []status.Desired, found bool, err error) {
+	limited, cancel := context.WithTimeout(ctx, requestTimeout)
+	snapshot, err := k.store.Read(limited, []status.Key{key})
+	cancel()
+	if err != nil {
+		return nil, false, &failure{reasonDatabase, fmt.Errorf("read the rows of %s %s: %w", key.Kind, key.ID, err)}
+	}
+	rowsRead.WithLabelValues(string(key.Kind)).Add(float64(snapshot.Rows))
+	if len(snapshot.Objects) != 1 || !snapshot.Objects[0].Found {
+		return nil, false, nil
+	}
+	rows := snapshot.Objects[0]
+	desired, err = k.entry.Aggregate(status.Rows{
+		Namespace: owner.Namespace, Name: owner.Name, UID: key.ID,
+		Compliance: rows.Compliance, Payloads: rows.Payloads, Stale: k.keys.staleBy(rows, snapshot.Heartbeats),
+	}, k.queue.budget(key))
+	if err != nil {
+		return nil, false, &failure{reasonRow, fmt.Errorf("aggregate %s %s/%s, which is left unchanged: %w", key.Kind, owner.Namespace, owner.Name, err)}
+	}
+	return desired, true, nil
+}
+
+// learn records the digests of the objects whose content was read.
+func (k *kindSyncer) learn(present []plan.Present, desired []status.Desired) {
+	byName := indexByName(desired)
+	for _, p := range present {
+		if d, found := byName[p.Name]; found && p.Digest == "" {
+			k.objects.learn(p.UID, p.ResourceVersion, p.DigestOf(d.Fields))
+		}
+	}
+}
+
+// indexByName indexes the desired objects: a placement may have thousands.
+func indexByName(desired []status.Desired) map[string]status.Desired {
+	byName := make(map[string]status.Desired, len(desired))
+	for _, d := range desired {
+		byName[d.Name] = d
+	}
+	return byName
+}
+
+// recordWrite counts and logs that another writer keeps undoing the writes to a
+// key's objects.
+func (k *kindSyncer) recordWrite(ctx context.Context, key status.Key, owner plan.Object) {
+	contested, detected := k.queue.wrote(key)
+	if contested {
+		failures.WithLabelValues(string(key.Kind), reasonContested).Inc()
+	}
+	if detected {
+		klog.FromContext(ctx).Info("Another writer keeps changing the status; backing off, except when rows change",
+			"id", key.ID, "namespace", owner.Namespace, "name", owner.Name)
+	}
+}
+
+// recordEvents records the desired notes as events on the objects.
+func (k *kindSyncer) recordEvents(present []plan.Present, desired []status.Desired) {
+	byName := indexByName(desired)
+	for _, p := range present {
+		if d, found := byName[p.Name]; found && k.objects.setNote(p.UID, d.Note) && d.Note != "" {
+			regarding := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+				Namespace: p.Namespace, Name: p.Name, UID: p.UID, ResourceVersion: p.ResourceVersion}}
+			regarding.SetGroupVersionKind(k.entry.Object)
+			k.recorder.Eventf(regarding, nil, corev1.EventTypeWarning, "StatusIncomplete", "SyncStatus", "%s", d.Note)
+		}
+	}
+}
+
+// The reasons of failures, values of the label reason.
 const (
 	reasonDatabase = "database"
 	reasonRow      = "row"
 	reasonConflict = "conflict"
 	reasonForeign  = "foreign"
 	reasonTooLarge = "tooLarge"
-	// reasonContested is of what was written well, and will not stay.
+	// reasonContested counts successful writes that another writer will undo again.
 	reasonContested = "contested"
 	reasonAPI       = "api"
 )
 
-// failure is an error with the reason by which it is counted.
+// failure is an error with its reason.
 type failure struct {
 	reason string
 	err    error
@@ -47,145 +399,4 @@ func reasonOf(err error) string {
 	default:
 		return reasonAPI
 	}
-}
-
-// sync makes a key's objects what its rows say. The order is what keeps a newer
-// truth from being replaced by an older one: first the objects as they are, then
-// the rows, then the write, which the API server refuses if an object is no
-// longer as it was. The heartbeats are of the rows' snapshot, so that they are
-// part of that truth.
-func (k *kindSyncer) sync(ctx context.Context, key status.Key, due bool) error {
-	owner, all, found := k.present(key)
-	if !found {
-		k.turns.forget(key)
-		return nil
-	}
-	if !due && k.allKnown(all) {
-		return nil
-	}
-	present, err := k.observe(ctx, all)
-	if err != nil {
-		return err
-	}
-	read, cancel := context.WithTimeout(ctx, requestTimeout)
-	snapshot, err := k.store.Read(read, []status.Key{key})
-	cancel()
-	if err != nil {
-		return &failure{reasonDatabase, fmt.Errorf("read the rows of %s %s: %w", key.Kind, key.ID, err)}
-	}
-	rowsRead.WithLabelValues(string(key.Kind)).Add(float64(snapshot.Rows))
-	if len(snapshot.Objects) != 1 || !snapshot.Objects[0].Found {
-		return nil
-	}
-	rows := snapshot.Objects[0]
-	desired, err := k.entry.Aggregate(status.Rows{
-		Namespace: owner.Namespace, Name: owner.Name, UID: key.ID,
-		Compliance: rows.Compliance, Payloads: rows.Payloads, Stale: k.feed.staleBy(rows, snapshot.Heartbeats),
-	}, k.turns.budgetOf(key))
-	if err != nil {
-		return &failure{reasonRow, fmt.Errorf("aggregate %s %s/%s, which stays as it is: %w", key.Kind, owner.Namespace, owner.Name, err)}
-	}
-	wanted := byName(desired)
-	k.compared(present, wanted)
-	actions := plan(k.entry, present, desired)
-	err = k.execute(ctx, owner, actions)
-	if err != nil && tooLarge(err) {
-		k.turns.shrink(key)
-		return &failure{reasonTooLarge, err}
-	}
-	if err != nil {
-		return err
-	}
-	if len(actions) > 0 {
-		k.wrote(ctx, key, owner)
-	}
-	k.note(present, wanted)
-	k.turns.listed(key, !slices.ContainsFunc(desired, func(d status.Desired) bool { return d.Summarised != "" }))
-	return nil
-}
-
-// wrote looks whether somebody else changes the objects of a key again and again:
-// then that waits longer and longer until it is put right, and is said once.
-func (k *kindSyncer) wrote(ctx context.Context, key status.Key, owner object) {
-	others, begins := k.turns.wrote(key, k.clock.Now())
-	if others {
-		failures.WithLabelValues(string(key.Kind), reasonContested).Inc()
-	}
-	if begins {
-		klog.FromContext(ctx).Info("Somebody else changes what is written again and again; it is put right less and less often, and at once when the rows change",
-			"id", key.ID, "namespace", owner.Namespace, "name", owner.Name)
-	}
-}
-
-// observe reads the content of the objects whose fields are not known.
-func (k *kindSyncer) observe(ctx context.Context, all []object) ([]present, error) {
-	result := make([]present, 0, len(all))
-	for _, o := range all {
-		if digest := k.objects.digest(o); digest != "" {
-			result = append(result, present{object: o, Digest: digest})
-			continue
-		}
-		content := &unstructured.Unstructured{}
-		content.SetGroupVersionKind(k.entry.Object)
-		get, cancel := context.WithTimeout(ctx, requestTimeout)
-		err := k.live.Get(get, client.ObjectKey{Namespace: o.Namespace, Name: o.Name}, content)
-		cancel()
-		if apierrors.IsNotFound(err) || (err == nil && content.GetUID() != o.UID) {
-			// It is gone, and perhaps another one is there; the watch will say so.
-			continue
-		}
-		if err != nil {
-			return nil, fmt.Errorf("get %s %s/%s: %w", k.entry.Kind, o.Namespace, o.Name, err)
-		}
-		result = append(result, present{object: objectOf(content), Content: content.Object})
-	}
-	return result, nil
-}
-
-// allKnown reports whether all objects are as they were last compared: then what
-// had the key looked at was a write of our own.
-func (k *kindSyncer) allKnown(all []object) bool {
-	for _, o := range all {
-		if k.objects.digest(o) == "" {
-			return false
-		}
-	}
-	return len(all) > 0
-}
-
-// byName finds what an object has to say among the thousands that a placement may
-// have.
-func byName(desired []status.Desired) map[string]status.Desired {
-	wanted := make(map[string]status.Desired, len(desired))
-	for _, d := range desired {
-		wanted[d.Name] = d
-	}
-	return wanted
-}
-
-// compared remembers what the objects' fields are.
-func (k *kindSyncer) compared(all []present, wanted map[string]status.Desired) {
-	for _, p := range all {
-		if d, found := wanted[p.Name]; found && p.Digest == "" {
-			k.objects.learn(p.UID, p.ResourceVersion, p.digest(d.Fields))
-		}
-	}
-}
-
-// note makes an event of what the objects have no field to say, once they say the
-// rest.
-func (k *kindSyncer) note(all []present, wanted map[string]status.Desired) {
-	for _, p := range all {
-		if d, found := wanted[p.Name]; found && k.objects.noted(p.UID, d.Note) && d.Note != "" {
-			k.recorder.Eventf(k.reference(p.object), nil, corev1.EventTypeWarning, "StatusIncomplete", "SyncStatus", "%s", d.Note)
-		}
-	}
-}
-
-// reference is what an event is about.
-func (k *kindSyncer) reference(o object) *metav1.PartialObjectMetadata {
-	target := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
-		Namespace: o.Namespace, Name: o.Name, UID: o.UID, ResourceVersion: o.ResourceVersion}}
-	target.SetGroupVersionKind(k.entry.Object)
-	return target
 }

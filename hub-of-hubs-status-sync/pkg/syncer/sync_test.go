@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"open-cluster-management.io/helloworld-addon/hub-of-hubs-status-sync/pkg/status"
+	"open-cluster-management.io/helloworld-addon/hub-of-hubs-status-sync/pkg/syncer/plan"
 )
 
 // live is an API server that has objects by name, with their uid.
@@ -43,19 +44,19 @@ func (l live) List(context.Context, client.ObjectList, ...client.ListOption) err
 // that has taken its name in the meantime: its rows would be another's.
 func TestObserve(t *testing.T) {
 	k := &kindSyncer{live: live{"there": "uid", "anew": "another", "gone-again": "another", "away": "away"},
-		objects: newObjects(func(object, bool) {})}
+		objects: newObjects(func(plan.Object, bool) {})}
 	k.objects.learn("known", "3", "digest")
 	for _, c := range []struct {
 		name string
-		all  []object
+		all  []plan.Object
 		want []string
 		err  error
 	}{
-		{"as the watch has it", []object{{Name: "there", UID: "uid"}}, []string{"there uid 9"}, nil},
-		{"known: nobody is asked", []object{{Name: "away", UID: "known", ResourceVersion: "3"}}, []string{"away known 3"}, nil},
-		{"made anew under its name", []object{{Name: "anew", UID: "uid"}}, nil, nil},
-		{"gone", []object{{Name: "nowhere", UID: "uid"}}, nil, nil},
-		{"no answer is no absence", []object{{Name: "there", UID: "uid"}, {Name: "away", UID: "uid"}}, nil, errAway},
+		{"as the watch has it", []plan.Object{{Name: "there", UID: "uid"}}, []string{"there uid 9"}, nil},
+		{"known: nobody is asked", []plan.Object{{Name: "away", UID: "known", ResourceVersion: "3"}}, []string{"away known 3"}, nil},
+		{"made anew under its name", []plan.Object{{Name: "anew", UID: "uid"}}, nil, nil},
+		{"gone", []plan.Object{{Name: "nowhere", UID: "uid"}}, nil, nil},
+		{"no answer is no absence", []plan.Object{{Name: "there", UID: "uid"}, {Name: "away", UID: "uid"}}, nil, errAway},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			present, err := k.observe(t.Context(), c.all)
@@ -96,22 +97,22 @@ func TestReasons(t *testing.T) {
 			if got := reasonOf(err); got != c.reason {
 				t.Errorf("counted as %s, not %s", got, c.reason)
 			}
-			if tooLarge(err) != c.large {
+			if plan.TooLarge(err) != c.large {
 				t.Errorf("too large: %v", !c.large)
 			}
 		})
 	}
 }
 
-// TestMine: an object of the name that another process has made for the same owner
-// is no stranger's.
-func TestMine(t *testing.T) {
+// TestOwns: an object that another process created for the same owner is not
+// foreign.
+func TestOwns(t *testing.T) {
 	owned := &kindSyncer{entry: status.Entry{Creates: true, Owner: schema.GroupVersionKind{Kind: "Placement"}}}
-	owner := object{UID: "owner"}
-	if !owned.mine(object{Owner: "owner"}, owner) || owned.mine(object{Owner: "other"}, owner) || owned.mine(object{}, owner) {
-		t.Error("whose it is goes by its owner")
+	owner := plan.Object{UID: "owner"}
+	if !owned.owns(owner, plan.Object{Owner: "owner"}) || owned.owns(owner, plan.Object{Owner: "other"}) || owned.owns(owner, plan.Object{}) {
+		t.Error("only the objects with the owner as controller are owned")
 	}
-	if unowned := (&kindSyncer{entry: status.Entry{Creates: true}}); !unowned.mine(object{}, object{}) {
-		t.Error("a kind of the syncer's own has no strangers")
+	if unowned := (&kindSyncer{entry: status.Entry{Creates: true}}); !unowned.owns(plan.Object{}, plan.Object{}) {
+		t.Error("an object of a kind without owners is foreign")
 	}
 }

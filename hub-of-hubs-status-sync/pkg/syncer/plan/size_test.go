@@ -1,4 +1,4 @@
-package syncer
+package plan
 
 import (
 	"errors"
@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// TestTooLargeFor tells what a smaller status mends from what it does not.
-func TestTooLargeFor(t *testing.T) {
+// TestTooLarge: only errors that a smaller status may avoid.
+func TestTooLarge(t *testing.T) {
 	internal := func(message string) error {
 		return &apierrors.StatusError{ErrStatus: metav1.Status{Code: http.StatusInternalServerError, Message: message}}
 	}
@@ -29,10 +29,10 @@ func TestTooLargeFor(t *testing.T) {
 		{"one of several writes", errors.Join(conflict, fmt.Errorf("update: %w", internal("etcdserver: request is too large"))), true},
 		{"a quota, which is not about the status", apierrors.NewForbidden(schema.GroupResource{}, "x", errors.New("the number exceeds limits")), false},
 		{"a webhook's own rule", internal(`admission webhook "w" denied the request: the name exceeds limit`), false},
-		{"what is no answer of the API server", errors.New("proxy: etcdserver: request is too large"), false},
+		{"not an answer of the API server", errors.New("proxy: etcdserver: request is too large"), false},
 		{"a conflict", conflict, false},
 	} {
-		if got := tooLarge(fmt.Errorf("update Policy ns/x: %w", c.err)); got != c.want {
+		if got := TooLarge(fmt.Errorf("update Policy ns/x: %w", c.err)); got != c.want {
 			t.Errorf("%s: %v", c.name, got)
 		}
 	}

@@ -1,4 +1,4 @@
-package syncer
+package plan
 
 import (
 	"crypto/sha256"
@@ -8,7 +8,7 @@ import (
 	"open-cluster-management.io/helloworld-addon/hub-of-hubs-status-sync/pkg/status"
 )
 
-// project takes the fields' values from an object's content.
+// project returns the values that the fields have in an object's content.
 func project(content map[string]any, fields []status.Field) []status.Field {
 	result := make([]status.Field, 0, len(fields))
 	for _, field := range fields {
@@ -26,24 +26,31 @@ func project(content map[string]any, fields []status.Field) []status.Field {
 	return result
 }
 
-// digestOf tells fields apart: those with equal JSON have one digest.
-func digestOf(fields []status.Field) string {
+// Digest returns a hash of the fields. Fields with equal JSON have equal digests.
+func Digest(fields []status.Field) string {
 	hash := sha256.New()
 	encoder := json.NewEncoder(hash)
 	for _, field := range fields {
-		// JSON values have no encoding error, and a hash takes everything.
+		// JSON values encode without an error, and a hash accepts every write.
 		_ = encoder.Encode(field.Path)
 		_ = encoder.Encode(field.Value)
 	}
 	return hex.EncodeToString(hash.Sum(nil))
 }
 
-// tree makes an object of fields. With absent, those without a value are null,
-// which in a merge patch removes them; otherwise they are left out.
-func tree(fields []status.Field, absent bool) map[string]any {
+// NewContent returns the content of a new object with the fields that have a
+// value.
+func NewContent(fields []status.Field) map[string]any { return tree(fields, false) }
+
+// PatchContent returns the content of a merge patch that sets the fields. A field
+// without a value is null, which removes it from the object
+// (https://www.rfc-editor.org/rfc/rfc7386).
+func PatchContent(fields []status.Field) map[string]any { return tree(fields, true) }
+
+func tree(fields []status.Field, nulls bool) map[string]any {
 	root := map[string]any{}
 	for _, field := range fields {
-		if field.Value == nil && !absent {
+		if field.Value == nil && !nulls {
 			continue
 		}
 		parent := root
@@ -60,9 +67,11 @@ func tree(fields []status.Field, absent bool) map[string]any {
 	return root
 }
 
-// mergePatch is a merge patch of an object as it is now: uid and resourceVersion
-// make the API server refuse it when somebody was faster.
-func mergePatch(p object, content map[string]any) ([]byte, error) {
+// MergePatch returns a merge patch with uid and resourceVersion as preconditions:
+// the API server rejects it with a conflict if another writer changed or replaced
+// the object
+// (https://github.com/kubernetes/community/blob/master/contributors/devel/sig-architecture/api-conventions.md#concurrency-control-and-consistency).
+func MergePatch(p Object, content map[string]any) ([]byte, error) {
 	metadata, ok := content["metadata"].(map[string]any)
 	if !ok {
 		metadata = map[string]any{}
@@ -72,13 +81,14 @@ func mergePatch(p object, content map[string]any) ([]byte, error) {
 	return json.Marshal(content)
 }
 
-// metadataPatch is the part of a patch for labels and annotations.
-func metadataPatch(d status.Desired) map[string]any {
+// MetadataPatch returns the metadata of a merge patch that sets the desired labels
+// and annotations, and removes own annotations that are not desired.
+func MetadataPatch(d status.Desired) map[string]any {
 	labels, annotations := map[string]any{}, map[string]any{}
 	for key, value := range d.Labels {
 		labels[key] = value
 	}
-	for _, key := range ownAnnotations {
+	for _, key := range OwnAnnotations {
 		annotations[key] = nil
 		if value, found := d.Annotations[key]; found {
 			annotations[key] = value
