@@ -83,11 +83,11 @@ func (a *AgentAddon) Manifests(_ context.Context, cluster *clusterv1.ManagedClus
 	return withHook(objects, values)
 }
 
-// uninstallObjects returns the objects while the pre-delete hook runs: the agent as
-// it is shipped, and the hook. Where the agent has run as it is shipped, the hook has
-// the same values: a config that OCM's rollout has not brought to the cluster may have
-// an image that does not start. Otherwise it has the values of the present config, so
-// that a user can repair a hook that does not start.
+// uninstallObjects returns the objects while the pre-delete hook runs: the agent as it is
+// shipped, and the hook (docs/design.md#uninstall). Where the agent has run as it is
+// shipped, the hook has the same values: a config that OCM's rollout has not brought to
+// the cluster may have an image that does not start. Otherwise it has the values of the
+// present config, so that a user can repair a hook that does not start.
 func (a *AgentAddon) uninstallObjects(cluster *clusterv1.ManagedCluster, addon *addonv1beta1.ManagedClusterAddOn,
 	config *addonv1beta1.AddOnDeploymentConfig, shipped *install.Shipped) ([]runtime.Object, error) {
 	if shipped == nil {

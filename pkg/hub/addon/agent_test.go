@@ -84,8 +84,8 @@ func TestManifests(t *testing.T) {
 	}
 }
 
-// TestSecretGoesWhereTheAgentIs: the framework writes the namespace for the
-// secret to status.namespace by one way, and the manifests by another.
+// TestSecretGoesWhereTheAgentIs: the framework asks for the namespace of the Secret and
+// for the manifests in separate calls.
 func TestSecretGoesWhereTheAgentIs(t *testing.T) {
 	for _, installNamespace := range []string{"", "default", "own"} {
 		agentAddon := newTestAddon(t, "image")
@@ -125,9 +125,9 @@ func TestOptions(t *testing.T) {
 	if !options.Registration.CSRApproveCheck(t.Context(), cluster, addon, request) {
 		t.Error("a request by what is registered is not approved")
 	}
-	request.Spec.Username = "somebody"
+	request.Spec.Username = "other"
 	if options.Registration.CSRApproveCheck(t.Context(), cluster, addon, request) {
-		t.Error("a request by somebody is approved")
+		t.Error("another user's request is approved")
 	}
 	err = options.Registration.PermissionConfig(t.Context(), cluster, hubobjects.AddOn("cluster1", "No"))
 	hubobjects.CheckError(t, err, `install namespace "No"`)

@@ -56,7 +56,7 @@ func TestCommandVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !strings.Contains(output.String(), "(commit ") {
-		t.Errorf("the version does not say the commit: %s", output.String())
+		t.Errorf("the version does not contain the commit: %s", output.String())
 	}
 }
 

@@ -66,7 +66,7 @@ func TestAwaitHub(t *testing.T) {
 			err: "does not serve addondeploymentconfigs.addon.open-cluster-management.io/v1beta1, "},
 		{name: "wrong credentials", reason: "waiting would not help", handler: status(http.StatusUnauthorized), err: "check the credentials"},
 		{name: "no leave to look", reason: "waiting would not help", handler: status(http.StatusForbidden), err: "check the credentials"},
-		{name: "something else than an API server", reason: "says where it looked",
+		{name: "something else than an API server", reason: "the error names the server",
 			handler: func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }, err: "check that --kubeconfig points at a hub"},
 		{name: "a server that only fails", reason: "asked until the time is up", handler: status(http.StatusInternalServerError), err: "did not answer within 100ms"},
 	}
@@ -79,7 +79,7 @@ func TestAwaitHub(t *testing.T) {
 				t.Errorf("got error %v, want %q (%s)", err, test.err, test.reason)
 			}
 			if err != nil && !strings.Contains(err.Error(), server.URL) {
-				t.Errorf("the error does not say which server: %v", err)
+				t.Errorf("the error does not name the server: %v", err)
 			}
 		})
 	}

@@ -22,15 +22,15 @@ func TestAwaitSync(t *testing.T) {
 		name   string
 		reason string
 		broken bool // the add-on API cannot be read
-		ended  bool // the controller is told to end meanwhile
+		ended  bool // the controller is stopped meanwhile
 		want   string
 	}{
 		{name: "all is read", reason: "the normal case"},
 		{name: "the conversion webhook is away", broken: true,
 			want: "sync the caches within 3s: could not read ManagedClusterAddOn: check the API server, the controller's rights, " +
 				"and the conversion webhook of the add-on API",
-			reason: "it says what is missing and what to do"},
-		{name: "told to end while waiting", broken: true, ended: true, reason: "a normal end"},
+			reason: "the error names what is missing and what to do"},
+		{name: "stopped while waiting", broken: true, ended: true, reason: "a normal end"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -82,7 +82,7 @@ func TestSlim(t *testing.T) {
 				Finalizers: []string{"f"}}, Status: addonv1beta1.ManagedClusterAddOnStatus{Namespace: "default"}},
 		},
 		{
-			name: "a cluster", reason: "nobody writes it, and the rest is read by nobody",
+			name: "a cluster", reason: "the controller never writes it, and reads only these fields",
 			obj: &clusterv1.ManagedCluster{
 				ObjectMeta: metav1.ObjectMeta{Name: "cluster1", UID: "1", ResourceVersion: "2", DeletionTimestamp: &now, ManagedFields: managed,
 					Labels: map[string]string{"a": "b"}, Annotations: map[string]string{clusterv1.ClusterImageRegistriesAnnotationKey: "{}", "a": "b"}},

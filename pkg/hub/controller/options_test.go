@@ -76,12 +76,12 @@ func TestValidate(t *testing.T) {
 func TestNamespaceOfThePod(t *testing.T) {
 	t.Setenv(podNamespaceEnv, "from-env")
 	if got := NewOptions().Namespace; got != "from-env" {
-		t.Errorf("got %q, want what $%s says", got, podNamespaceEnv)
+		t.Errorf("got %q, want the value of $%s", got, podNamespaceEnv)
 	}
 }
 
 // TestStartupProbeOutlastsTheWait: a controller that waits for its hub is not to
-// be killed before it says why it gives up.
+// be killed before it reports why it gives up.
 func TestStartupProbeOutlastsTheWait(t *testing.T) {
 	content, err := os.ReadFile("../../../deploy/base/deployment.yaml")
 	if err != nil {

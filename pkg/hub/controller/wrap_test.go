@@ -144,7 +144,7 @@ func TestLastKnownHandler(t *testing.T) {
 	}
 }
 
-// deliver says what becomes of a handler that gets a tombstone of the object.
+// deliver returns what a handler does with a tombstone of the object.
 func deliver(handler cache.ResourceEventHandler, object runtime.Object) (outcome string) {
 	defer func() {
 		if recover() != nil {
@@ -234,10 +234,10 @@ func (approver) GetAgentAddonOptions() agent.AgentAddonOptions {
 	}}
 }
 
-// When the API server refuses an approval once, the framework's own controller
-// tries again; without the copies it takes the request in its cache for
-// approved. Should a version of the framework no longer do that, the second
-// case fails, and the copies can go.
+// TestApprovalIsTriedAgain: when the API server refuses an approval once, the framework's
+// controller retries it. Without the copies it finds the request approved in its cache.
+// When a later version of the framework no longer changes its cache, the second case
+// fails, and the copies can be removed.
 func TestApprovalIsTriedAgain(t *testing.T) {
 	type test struct {
 		name   string

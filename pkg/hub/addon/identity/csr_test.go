@@ -79,10 +79,10 @@ func TestCheckCSR(t *testing.T) {
 			c.addon.Status.Registrations = []addonv1beta1.RegistrationConfig{
 				registered("system:serviceaccount:cluster1:helloworld-agent", "system:masters")}
 		}, err: "status.registrations"},
-		{name: "registered", reason: "status.registrations says the same", change: func(c *csrCase) {
+		{name: "registered", reason: "status.registrations has the same subject", change: func(c *csrCase) {
 			c.addon.Status.Registrations = []addonv1beta1.RegistrationConfig{registered(User("cluster1"), Groups("cluster1")...)}
 		}},
-		{name: "registered without a subject", reason: "it says nothing", change: func(c *csrCase) {
+		{name: "registered without a subject", reason: "it names no subject", change: func(c *csrCase) {
 			c.addon.Status.Registrations = []addonv1beta1.RegistrationConfig{{Type: addonv1beta1.KubeClient}}
 		}},
 		{name: "order", reason: "groups and usages are sets", change: func(c *csrCase) {

@@ -113,7 +113,7 @@ func TestAgentResources(t *testing.T) {
 			requirement("deployments:helloworld-agent:helloworld-agent", "1Gi")}, want: "1Gi"},
 		{name: "another container", requirements: []addonv1beta1.ContainerResourceRequirements{requirement("deployments:*:other", "1Gi")}},
 		{name: "another kind", requirements: []addonv1beta1.ContainerResourceRequirements{requirement("daemonsets:*:*", "1Gi")}},
-		{name: "the last match counts, as the API says", requirements: []addonv1beta1.ContainerResourceRequirements{
+		{name: "the last match counts, as the API documents", requirements: []addonv1beta1.ContainerResourceRequirements{
 			requirement("*:*:helloworld-agent", "1Gi"), requirement("*:*:*", "2Gi"), requirement("*:other:*", "3Gi")}, want: "2Gi"},
 	}
 	for _, test := range tests {

@@ -142,7 +142,7 @@ func TestAgentSilent(t *testing.T) {
 		{"it has said why it cannot work", []metav1.Condition{synced("False", 0), available("False", 9)}, "False/R"},
 		{"it has reported since: only its lease cannot be renewed", []metav1.Condition{synced("True", 10), available("False", 9)}, "True/R"},
 		{"it never reported", []metav1.Condition{available("False", 9)}, ""},
-		{"nobody has looked at its lease yet", []metav1.Condition{synced("True", 0)}, "True/R"},
+		{"OCM has not read its lease yet", []metav1.Condition{synced("True", 0)}, "True/R"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
