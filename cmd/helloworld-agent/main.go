@@ -1,5 +1,5 @@
-// Command helloworld-agent runs on a managed cluster and mirrors its ConfigMaps
-// from the hub.
+// Command helloworld-agent mirrors a managed cluster's ConfigMaps from the hub. See
+// package agent.
 package main
 
 import (
@@ -9,8 +9,8 @@ import (
 	"os/signal"
 	"syscall"
 
-	// The image has no certificate authorities: these are for a hub whose
-	// kubeconfig names none, because its certificate is publicly trusted.
+	// The image has no system roots. These verify a hub whose kubeconfig has no CA
+	// bundle, because its certificate is publicly trusted.
 	_ "golang.org/x/crypto/x509roots/fallback"
 
 	"open-cluster-management.io/helloworld-addon/manifests"

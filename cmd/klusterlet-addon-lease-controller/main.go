@@ -9,8 +9,8 @@ import (
 	"os/signal"
 	"syscall"
 
-	// The image contains no certificate authorities. A kubeconfig names none if the
-	// hub's certificate is publicly trusted.
+	// The image has no system roots. These verify a hub whose kubeconfig has no CA
+	// bundle, because its certificate is publicly trusted.
 	_ "golang.org/x/crypto/x509roots/fallback"
 
 	"open-cluster-management.io/helloworld-addon/pkg/agent/sidecar"

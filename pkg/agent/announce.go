@@ -17,34 +17,35 @@ import (
 )
 
 const (
-	// announcePeriod is how often the state is looked at without a sign that
-	// it has changed: of a hub that stops to answer there is none.
+	// announcePeriod is the time between two checks of the state. A hub that stops
+	// answering causes no notification.
 	announcePeriod = 10 * time.Second
-	// repeatPeriod is how often a bad state is told again. API servers forget
-	// events after an hour.
+	// repeatPeriod is the time after which a bad state is announced again. API servers
+	// delete events after an hour by default (kube-apiserver --event-ttl).
 	repeatPeriod = 30 * time.Minute
-	// gap is what lies between two events at least: their times are whole
-	// seconds, and the last one has to be the last in a sorted list.
+	// gap is the shortest time between two events. Their times have a resolution of
+	// one second, and the last event must be the last in a sorted list.
 	gap = 1100 * time.Millisecond
 )
 
-// announcer tells by events how the agent stands with its hub.
+// announcer announces changes of the state of the connection to the hub.
 type announcer struct {
 	state func() credentials.State
 	clock clock.WithTicker
-	// write writes an event; nil where there is no pod to write it on.
+	// write writes an Event. It is nil if the agent does not run in a pod.
 	write   func(kind, reason, message string)
 	changed retry.Signal
 
-	last credentials.State
-	told time.Time
+	// last is the last announced state, since the time of its announcement.
+	last  credentials.State
+	since time.Time
 }
 
 func newAnnouncer(state func() credentials.State, clock clock.WithTicker, write func(kind, reason, message string)) *announcer {
 	return &announcer{state: state, clock: clock, write: write, changed: retry.NewSignal()}
 }
 
-// run tells until ctx ends.
+// run announces until ctx ends.
 func (a *announcer) run(ctx context.Context) {
 	ticker := a.clock.NewTicker(announcePeriod)
 	defer ticker.Stop()
@@ -66,20 +67,20 @@ func (a *announcer) run(ctx context.Context) {
 	}
 }
 
-// step tells of the state when it is another one than before, and again when it
-// has been bad for long. It returns whether it has.
+// step announces the state if it has changed, or has been bad for repeatPeriod. It
+// reports whether it announced it.
 func (a *announcer) step(logger klog.Logger) bool {
 	state, now := a.state(), a.clock.Now()
 	if state == (credentials.State{}) {
 		return false
 	}
-	if state.Same(a.last) && (!state.Bad || now.Sub(a.told) < repeatPeriod) {
+	if state.Same(a.last) && (!state.Bad || now.Sub(a.since) < repeatPeriod) {
 		return false
 	}
-	a.last, a.told = state, now
-	// Of the credentials the log tells when they change.
+	a.last, a.since = state, now
+	// Package hubclient logs changes of the credentials.
 	if state.OfHub() {
-		logger.Info("The connection to the hub has changed its state", "reason", state.Reason, "detail", state.Message)
+		logger.Info("Changed state of the connection to the hub", "reason", state.Reason, "detail", state.Message)
 	}
 	if a.write != nil {
 		kind := corev1.EventTypeNormal
@@ -91,8 +92,8 @@ func (a *announcer) step(logger klog.Logger) bool {
 	return true
 }
 
-// announce tells by the log, and by events on the agent's own pod, where it is
-// known.
+// announce announces in the log, and in Events on the agent's own pod if it runs in
+// one.
 func (a *agent) announce(ctx context.Context) {
 	if a.options.PodName != "" {
 		events := report.NewRecorder(ctx, a.home.Events(a.options.Namespace), manifests.AgentName)
@@ -107,7 +108,7 @@ func (a *agent) announce(ctx context.Context) {
 	a.announcer.run(ctx)
 }
 
-// hubState is how the agent stands with its hub.
+// hubState returns the state of the connection to the hub.
 func (a *agent) hubState() credentials.State {
 	trouble, answered := a.hub.Trouble(), false
 	if s := a.session.Load(); s != nil {
@@ -119,9 +120,9 @@ func (a *agent) hubState() credentials.State {
 	return credentials.StateOf(a.hub.Status(), answered, trouble, a.clock.Now())
 }
 
-// hubChanged is told what became of the hub's credentials.
+// hubChanged handles a change of the hub's credentials.
 func (a *agent) hubChanged(change hubclient.Change) {
-	// To wait for the first ones is no failure.
+	// Waiting for the first credentials is no failure.
 	if change != hubclient.Refused || a.hub.Status().Connected() {
 		a.metrics.HubCredentials(change)
 	}

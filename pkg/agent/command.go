@@ -11,8 +11,8 @@ import (
 	"open-cluster-management.io/helloworld-addon/pkg/agent/loglevel"
 )
 
-// NewCommand is the agent's command line. It prints no errors: they are
-// returned.
+// NewCommand returns the agent's command line. It returns errors and does not print
+// them.
 func NewCommand() *cobra.Command {
 	options := NewOptions()
 	info := version.Get()
@@ -20,12 +20,12 @@ func NewCommand() *cobra.Command {
 		Use:   manifests.AgentCommand,
 		Short: "Mirrors a managed cluster's ConfigMaps from the hub to the cluster",
 		Long: "Mirrors the ConfigMaps in a managed cluster's namespace on the hub to the install\n" +
-			"namespace on the cluster, and renews the lease by which OCM knows that it works.",
+			"namespace on the cluster, and renews the add-on's lease while that works.",
 		Args:          cobra.NoArgs,
 		Version:       fmt.Sprintf("%s (commit %s)", info.GitVersion, info.GitCommit),
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		// One command more is no reason for a list of them.
+		// No "completion" command beside the one for the uninstall.
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 		PersistentPreRunE: func(command *cobra.Command, _ []string) error { return loglevel.Cap(command.Context()) },
 		RunE: func(command *cobra.Command, _ []string) error {

@@ -21,8 +21,8 @@ import (
 	"open-cluster-management.io/helloworld-addon/pkg/agent/uninstall/gate"
 )
 
-// Run is the agent. It returns nil when ctx ends, and an error when it cannot
-// go on; all that it started has ended then.
+// Run runs the agent until ctx ends. It returns an error if the agent cannot continue.
+// Every goroutine that it started has ended when it returns.
 func Run(ctx context.Context, options *Options) error {
 	if err := options.Validate(); err != nil {
 		return err
@@ -31,7 +31,7 @@ func Run(ctx context.Context, options *Options) error {
 	if err != nil {
 		return err
 	}
-	// The pod's address is open to the network: details are on loopback only.
+	// Every pod can reach the health address, so details are on loopback only.
 	servers, err := httpserver.ListenAll(ctx,
 		httpserver.Endpoint{Flag: manifests.FlagHealthBindAddress, Address: options.HealthBindAddress,
 			Handler: httpserver.HealthHandler(a.checks(), false)},
@@ -63,7 +63,8 @@ type agent struct {
 	options *Options
 	clock   clock.WithTickerAndDelayedExecution
 	managed *kubeclient.Client
-	// home is the cluster where the agent runs, with its lease and its secret.
+	// home is the client of the cluster where the agent runs, with its lease and the
+	// hub's credentials. It equals managed unless the agent is hosted.
 	home      *kubeclient.Client
 	hub       *hubclient.Manager
 	lease     *lease.Renewer
@@ -108,14 +109,14 @@ func (a *agent) newHub() *hubclient.Manager {
 	return hubclient.New(config)
 }
 
-// hubPolicy is what is asked of the hub's credentials.
+// hubPolicy returns the requirements on the hub's credentials.
 func (a *agent) hubPolicy() credentials.Policy {
 	return credentials.Policy{
 		Identity: credentials.Identity{ClusterName: a.options.ClusterName, AddonName: manifests.AddonName}}
 }
 
-// mayRenew says whether the lease may be renewed. When the add-on is being
-// deleted it may not, though all is well: the pre-delete hook deletes the lease.
+// mayRenew returns nil if the lease may be renewed. While the add-on is being deleted
+// it may not, because the pre-delete hook deletes the lease.
 func (a *agent) mayRenew() error {
 	if s := a.session.Load(); s != nil {
 		if err := s.mirror.Stopped(); errors.Is(err, gate.ErrUninstalling) {
@@ -125,7 +126,7 @@ func (a *agent) mayRenew() error {
 	return httpserver.FirstFailure(a.checks())
 }
 
-// checks are what has to be right for the agent to do its work.
+// checks returns the checks of /readyz. The lease is renewed only while they pass.
 func (a *agent) checks() []httpserver.Check {
 	return []httpserver.Check{
 		{Name: "hub-credentials", Err: a.hub.Ready, Detail: func() string { return a.hub.Status().Detail() }},
@@ -133,11 +134,11 @@ func (a *agent) checks() []httpserver.Check {
 		{Name: "mirror", Err: func() error {
 			s := a.session.Load()
 			if s == nil {
-				return errors.New("not started: it waits for the hub's credentials")
+				return errors.New("not started: waiting for the hub's credentials")
 			}
 			stopped := s.mirror.Stopped()
 			if errors.Is(stopped, gate.ErrUninstalling) {
-				// It does what it has to: nothing.
+				// Writing nothing is right during the uninstall.
 				stopped = nil
 			}
 			return errors.Join(stopped, s.mirror.Ready(), s.mirror.Stuck())
@@ -145,7 +146,7 @@ func (a *agent) checks() []httpserver.Check {
 	}
 }
 
-// holder names this agent on the lease: in a pod it is the pod's name.
+// holder returns the holder identity of the lease: in a pod the pod's name.
 func holder() string {
 	name, err := os.Hostname()
 	if err != nil || name == "" {

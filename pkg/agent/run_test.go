@@ -111,7 +111,7 @@ func TestWrongUse(t *testing.T) {
 		{"not in a pod", names, "by --kubeconfig"},
 		{"missing kubeconfig", append(names, "--kubeconfig=/no/such/file"), "--kubeconfig: read kubeconfig /no/such/file"},
 		{"kubeconfig is garbage", append(names, "--kubeconfig="+garbage), "--kubeconfig: read kubeconfig " + garbage},
-		{"a pod's name alone", append(names, "--kubeconfig="+good, "--pod-name=p"), `--pod-name "p": it goes with --pod-uid`},
+		{"a pod's name alone", append(names, "--kubeconfig="+good, "--pod-name=p"), `--pod-name "p": it needs --pod-uid`},
 		{"health address taken", append(names, "--kubeconfig="+good, "--health-bind-address="+taken.Addr().String()), "listen on --health-bind-address"},
 		{"metrics address taken", append(names, "--kubeconfig="+good, "--health-bind-address=127.0.0.1:0",
 			"--metrics-bind-address="+taken.Addr().String()), "listen on --metrics-bind-address"},

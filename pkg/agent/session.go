@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -14,6 +13,7 @@ import (
 	addonv1alpha1 "open-cluster-management.io/api/addon/v1alpha1"
 
 	"open-cluster-management.io/helloworld-addon/manifests"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/hubclient/credentials"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/kubeclient"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/metrics"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/mirror"
@@ -24,8 +24,8 @@ import (
 	"open-cluster-management.io/helloworld-addon/pkg/agent/view"
 )
 
-// session is the work on one hub: the mirror, what lets it write, and the
-// reports about it.
+// session is the work with one connection to the hub: the mirror, its gate, and the
+// reports.
 type session struct {
 	agent    *agent
 	addOn    *view.View[*condition.AddOn]
@@ -34,15 +34,14 @@ type session struct {
 	events   *report.Events
 
 	mu sync.Mutex
-	// stopped is the add-on's UID for which the mirror was stopped for good.
+	// stopped is the UID of the add-on that is being uninstalled, empty if none is.
 	stopped types.UID
-	// closed says that the mirror was not allowed to write.
-	closed bool
-	// letGo says that held deletions were released.
-	letGo bool
+	// closed and letGo are the last known states: whether the gate was closed, and
+	// whether held deletions were released.
+	closed, letGo bool
 }
 
-// serve works on one hub until ctx ends.
+// serve mirrors from one hub until ctx ends.
 func (a *agent) serve(ctx context.Context, config *rest.Config) error {
 	hub, err := kubeclient.New(config)
 	if err != nil {
@@ -88,7 +87,7 @@ func (s *session) addOnOnHub() *condition.AddOn {
 	return s.addOn.Get(s.agent.options.ClusterName, manifests.AddonName)
 }
 
-// gate says whether the mirror may write.
+// gate returns nil if the mirror may write. Marker may be nil.
 func (s *session) gate(marker *plan.Copy) error {
 	known := gate.AddOn{Known: s.addOn.Synced()}
 	if addOn := s.addOnOnHub(); addOn != nil {
@@ -111,7 +110,7 @@ func (s *session) released() bool {
 	return addOn != nil && addOn.Released
 }
 
-// addOnChanged looks at everything again when the mirror may write more.
+// addOnChanged compares every name again if the mirror may now write more.
 func (s *session) addOnChanged() {
 	s.agent.announcer.changed.Notify()
 	closed, released := s.mirror.Stopped() != nil, s.released()
@@ -125,20 +124,16 @@ func (s *session) addOnChanged() {
 	s.reporter.Notify()
 }
 
-// trouble says why a side cannot be read.
+// trouble returns the reason why the hub or the managed cluster cannot be read. It is
+// empty if both can.
 func (s *session) trouble() string {
 	if err := s.mirror.Unreadable(); err != nil {
-		return oneLine(err)
+		return credentials.OneLine(err)
 	}
 	return ""
 }
 
-// oneLine is an error's message without line breaks.
-func oneLine(err error) string {
-	return strings.Join(strings.Fields(err.Error()), " ")
-}
-
-// state is what there is to report.
+// state returns the state to report.
 func (s *session) state() condition.State {
 	summary := s.mirror.Summary()
 	state := condition.State{
@@ -169,7 +164,7 @@ func namesOf(failures []plan.Failure) (names []string, reason string) {
 	return names, reason
 }
 
-// observer hands on what the mirror tells.
+// observer passes the mirror's notifications to metrics and events.
 type observer struct {
 	*metrics.Metrics
 	events             *report.Events
@@ -190,7 +185,7 @@ func (o observer) NotInSync(failure plan.Failure, uid types.UID) {
 	o.events.Warn(failure.Name, uid, reason, message)
 }
 
-// summary is what the metrics count, nil while there is no mirror.
+// summary returns what the metrics count, nil before both sides are listed.
 func (a *agent) summary() *plan.Summary {
 	if s := a.session.Load(); s != nil && s.mirror.Listed() {
 		summary := s.mirror.Summary()

@@ -1,7 +1,6 @@
-// Package metrics holds the agent's Prometheus metrics. Their names follow
-// Prometheus' conventions: a prefix, base units, _total for counters.
-//
-// It serves nothing (package agent does), and it decides nothing.
+// Package metrics holds the agent's Prometheus metrics. Their names follow the
+// conventions of Prometheus (https://prometheus.io/docs/practices/naming/): a prefix,
+// base units, _total for counters. Package httpserver serves them.
 package metrics
 
 import (
@@ -20,16 +19,16 @@ import (
 	"open-cluster-management.io/helloworld-addon/pkg/agent/mirror/plan"
 )
 
-// prefix is that of every metric of the agent's own.
+// prefix begins the name of every metric that this package defines.
 const prefix = "helloworld_agent_"
 
-// syncBuckets are, in seconds, fine around the 12 to 25 ms that a change takes
-// when nothing is wrong, and reach to where a person would call it lost.
+// syncBuckets are in seconds. They are fine around the 12 to 25 ms that a change
+// usually takes, and reach up to 5 minutes.
 var syncBuckets = []float64{.005, .01, .02, .03, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300}
 
 // Metrics are the agent's metrics.
 type Metrics struct {
-	// Registry has all of them.
+	// Registry contains all metrics.
 	Registry *prometheus.Registry
 
 	clock       clock.PassiveClock
@@ -40,15 +39,15 @@ type Metrics struct {
 	queue       *queueMetrics
 }
 
-// Sources are what is asked when the metrics are read.
+// Sources are called when the metrics are read.
 type Sources struct {
-	// Summary is that of the mirror, nil while there is none.
+	// Summary returns the mirror's summary, nil before both sides are listed.
 	Summary func() *plan.Summary
-	// Hub is how things are with the hub's credentials.
+	// Hub returns the status of the hub's credentials.
 	Hub func() credentials.Status
 }
 
-// New registers all metrics.
+// New returns the metrics, all registered.
 func New(clock clock.PassiveClock, sources Sources) *Metrics {
 	m := &Metrics{
 		Registry: prometheus.NewRegistry(),
@@ -57,9 +56,9 @@ func New(clock clock.PassiveClock, sources Sources) *Metrics {
 			Help: "Writes of ConfigMaps on the managed cluster, by kind (create, update, replace, delete) and result (success, stale, error)."},
 			[]string{"kind", "result"}),
 		latency: prometheus.NewHistogram(prometheus.HistogramOpts{Name: prefix + "sync_duration_seconds",
-			Help: "Time from when a change on the hub was seen until its copy was written.", Buckets: syncBuckets}),
+			Help: "Time from when the agent received a change on the hub until its copy was written.", Buckets: syncBuckets}),
 		lastSuccess: prometheus.NewGauge(prometheus.GaugeOpts{Name: prefix + "last_success_timestamp_seconds",
-			Help: "When the agent last wrote a copy successfully, in seconds since 1970; 0 before the first time."}),
+			Help: "Time of the last successful write of a copy, in seconds since 1970; 0 before the first one."}),
 		rotations: prometheus.NewCounterVec(prometheus.CounterOpts{Name: prefix + "hub_credentials_rotations_total",
 			Help: "New credentials for the hub, by result (connected: used for the first time or for another hub, rotated: used after a renewal for the same hub, refused: not usable)."},
 			[]string{"result"}),
@@ -81,17 +80,17 @@ func (m *Metrics) Wrote(kind plan.Kind, result mirror.Result) {
 	}
 }
 
-// rotationResults are the changes that are counted.
+// rotationResults are the changes that HubCredentials counts.
 var rotationResults = []hubclient.Change{hubclient.Connected, hubclient.Rotated, hubclient.Refused}
 
-// HubCredentials counts new credentials.
+// HubCredentials counts a change of the hub's credentials.
 func (m *Metrics) HubCredentials(change hubclient.Change) {
 	if slices.Contains(rotationResults, change) {
 		m.rotations.WithLabelValues(string(change)).Inc()
 	}
 }
 
-// Synced observes a latency; zero is none.
+// Synced observes the latency of a copy. Zero means that it is not known.
 func (m *Metrics) Synced(latency time.Duration) {
 	if latency > 0 {
 		m.latency.Observe(latency.Seconds())

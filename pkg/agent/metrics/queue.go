@@ -5,8 +5,12 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// queueMetrics are those that client-go's workqueues report, under the names
-// and with the buckets that Kubernetes' own components give them.
+// queueMetrics are the metrics of client-go's workqueues, with the names and buckets of
+// Kubernetes' components.
+//
+// k8s.io/component-base/metrics/prometheus/workqueue registers the same ones. It is not
+// used: it registers them in a registry of the process when it is imported, and its
+// depth keeps the names that were left in a queue that has ended.
 type queueMetrics struct {
 	depth, unfinished, longest *prometheus.GaugeVec
 	adds, retries              *prometheus.CounterVec
@@ -25,13 +29,13 @@ func newQueueMetrics() *queueMetrics {
 			Buckets: prometheus.ExponentialBuckets(10e-9, 10, 10)}, []string{"name"})
 	}
 	return &queueMetrics{
-		depth:      gauge("depth", "Names that wait to be worked on."),
-		unfinished: gauge("unfinished_work_seconds", "How long the work that is in progress has taken so far, in all."),
-		longest:    gauge("longest_running_processor_seconds", "How long the longest work that is in progress has taken so far."),
+		depth:      gauge("depth", "Names that wait to be processed."),
+		unfinished: gauge("unfinished_work_seconds", "Sum of the time that the names in progress have taken so far."),
+		longest:    gauge("longest_running_processor_seconds", "Time that the longest name in progress has taken so far."),
 		adds:       counter("adds_total", "Names that were added."),
 		retries:    counter("retries_total", "Names that were added again after a failure."),
-		latency:    histogram("queue_duration_seconds", "How long a name waits before it is worked on."),
-		duration:   histogram("work_duration_seconds", "How long the work on a name takes."),
+		latency:    histogram("queue_duration_seconds", "How long a name waits before it is processed."),
+		duration:   histogram("work_duration_seconds", "How long processing a name takes."),
 	}
 }
 
@@ -53,13 +57,14 @@ func (q *queueMetrics) Collect(metrics chan<- prometheus.Metric) {
 	}
 }
 
-// Queue provides the metrics of workqueues.
+// Queue returns the provider of the metrics of workqueues.
 func (m *Metrics) Queue() workqueue.MetricsProvider { return m.queue }
 
-// The methods of workqueue.MetricsProvider, each for the queue of this name.
+// The methods of workqueue.MetricsProvider return the metric of the queue with this
+// name.
 
-// NewDepthMetric begins at 0: each connection to the hub has a queue of its own,
-// and what was left in the one before does not wait any more.
+// NewDepthMetric returns a metric that begins at 0. Each connection to the hub has a
+// queue of its own, and the names left in the previous queue no longer wait.
 func (q *queueMetrics) NewDepthMetric(name string) workqueue.GaugeMetric {
 	depth := q.depth.WithLabelValues(name)
 	depth.Set(0)

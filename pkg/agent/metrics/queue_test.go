@@ -10,8 +10,8 @@ import (
 	"open-cluster-management.io/helloworld-addon/pkg/agent/mirror/plan"
 )
 
-// TestDepthIsOfTheQueueInUse: a mirror that ends before it has listed both sides
-// leaves names in its queue, which are not those that the next one has to look at.
+// TestDepthIsOfTheQueueInUse: a mirror that ends before both sides are listed leaves
+// names in its queue. They do not count for the queue of the next mirror.
 func TestDepthIsOfTheQueueInUse(t *testing.T) {
 	m := New(clock.RealClock{}, Sources{Summary: func() *plan.Summary { return nil },
 		Hub: func() credentials.Status { return credentials.Status{} }})
@@ -32,7 +32,7 @@ func TestDepthIsOfTheQueueInUse(t *testing.T) {
 	}
 }
 
-// depth is the one that is served.
+// depth returns the depth on /metrics.
 func (m *Metrics) depth(t *testing.T) float64 {
 	t.Helper()
 	families, err := m.Registry.Gather()

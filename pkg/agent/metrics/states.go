@@ -10,17 +10,17 @@ import (
 
 var (
 	configMaps = prometheus.NewDesc(prefix+"configmaps",
-		"ConfigMaps on the hub that are to be copied, by state (synced, pending, conflict, contested), names that cannot be written or removed (failed), and copies whose deletion is held (held).",
+		"ConfigMaps on the hub to copy, by state (synced, pending, conflict, contested), names that cannot be written or deleted (failed), and copies whose deletion is held (held).",
 		[]string{"state"}, nil)
 	certificateExpiry = prometheus.NewDesc(prefix+"hub_certificate_expiration_timestamp_seconds",
 		"When the client certificate, or token, in use for the hub expires, in seconds since 1970.", nil, nil)
 	lastRotation = prometheus.NewDesc(prefix+"hub_credentials_last_rotation_timestamp_seconds",
 		"When the credentials in use for the hub came into use, in seconds since 1970.", nil, nil)
 	problem = prometheus.NewDesc(prefix+"hub_credentials_problem",
-		"1 for the reason why the present credentials for the hub cannot be used; none where they can.", []string{"reason"}, nil)
+		"1 for the reason why the present credentials for the hub cannot be used; no series if they can.", []string{"reason"}, nil)
 )
 
-// states collects what is asked for when the metrics are read.
+// states collects the gauges that are computed when the metrics are read.
 type states struct {
 	sources Sources
 }

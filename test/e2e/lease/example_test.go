@@ -63,7 +63,7 @@ func rotatedSecret(t *testing.T, env *environment) {
 	if !strings.Contains(log, `resourceVersion="`+updated.ResourceVersion+`"`) {
 		t.Error("the new credentials are not in use")
 	}
-	if strings.Contains(log, "Cannot renew") {
+	if strings.Contains(log, "Failed to renew") {
 		t.Error("a renewal failed: " + log)
 	}
 	renewals.wantGap(t, "secret rotated", start, 0)

@@ -31,7 +31,7 @@ func TestRotationByOCM(t *testing.T) {
 		eventually(t, "renewals after", renewals.renewsAfter(rotated))
 	}
 	log := c.logs(t, example, before.Name)
-	if strings.Contains(log, "Cannot renew") {
+	if strings.Contains(log, "Failed to renew") {
 		t.Error("a renewal failed: " + log)
 	}
 	renewals.wantGap(t, "two rotations by OCM", start, 0)

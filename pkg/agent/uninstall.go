@@ -26,7 +26,7 @@ import (
 	"open-cluster-management.io/helloworld-addon/pkg/agent/uninstall"
 )
 
-// tellTimeout bounds telling the hub, and finding the marker's owner.
+// tellTimeout bounds a report to the hub, and the search for the marker's owner.
 const tellTimeout = 30 * time.Second
 
 // uninstallOptions are the flags of the uninstall command.
@@ -40,9 +40,9 @@ func newUninstallCommand() *cobra.Command {
 	options := &uninstallOptions{Options: NewOptions()}
 	command := &cobra.Command{
 		Use:   manifests.UninstallCommand,
-		Short: "Removes the copies when the add-on is deleted, as its pre-delete hook",
-		Long: "Makes the agent stop, removes the copies that it made in the install namespace, and\n" +
-			"ends when none is left. It tries without end.",
+		Short: "Removes the copies when the add-on is deleted (the pre-delete hook)",
+		Long: "Stops the agent, removes its copies from the install namespace, and ends when no copy is\n" +
+			"left. It retries without end.",
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			return options.run(command.Context())
@@ -53,7 +53,7 @@ func newUninstallCommand() *cobra.Command {
 	flags.StringVar(&options.addOnUID, manifests.FlagAddOnUID, "",
 		"UID of the ManagedClusterAddOn that is being deleted. Required.")
 	flags.StringVar(&options.jobName, manifests.FlagJobName, "",
-		"Name of the Job that runs this: the ConfigMap that makes the agent stop goes with it.")
+		"Name of the Job that runs this command. It owns the ConfigMap that stops the agent.")
 	flags.StringVar(&options.jobUID, manifests.FlagJobUID, "", "UID of that Job.")
 	return command
 }
@@ -63,7 +63,7 @@ func (o *uninstallOptions) validate() error {
 	o.validateNames(&p)
 	p.Name("--"+manifests.FlagAddOnUID, o.addOnUID, "the UID of the ManagedClusterAddOn", validation.IsValidLabelValue)
 	if (o.jobName == "") != (o.jobUID == "") {
-		p.Add("--"+manifests.FlagJobName, o.jobName, "it goes with --%s: give both or none", manifests.FlagJobUID)
+		p.Add("--"+manifests.FlagJobName, o.jobName, "it needs --%s: give both or none", manifests.FlagJobUID)
 	}
 	return p.Err(invalidFlags)
 }
@@ -73,7 +73,7 @@ func (o *uninstallOptions) run(ctx context.Context) error {
 		return err
 	}
 	info := version.Get()
-	klog.FromContext(ctx).Info("Removing the copies", "version", info.GitVersion, "commit", info.GitCommit,
+	klog.FromContext(ctx).Info("Removing copies", "version", info.GitVersion, "commit", info.GitCommit,
 		"clusterName", o.ClusterName, "namespace", o.Namespace, "addOnUID", o.addOnUID)
 	a := &agent{options: o.Options, clock: clock.RealClock{}}
 	if err := a.connect(); err != nil {
@@ -96,14 +96,15 @@ func (o *uninstallOptions) run(ctx context.Context) error {
 		Clock:         a.clock,
 	}).Run(ctx)
 	if err == nil {
-		klog.FromContext(ctx).Info("No copy is left")
+		klog.FromContext(ctx).Info("Removed every copy")
 	}
 	return err
 }
 
-// markerOwner is the object that the marker goes with: the Job that runs this,
-// or, where that is on another cluster, the ServiceAccount on the managed one,
-// which is removed at the same time. Nil: the marker stays.
+// markerOwner returns the owner of the marker: the Job that runs this command. In
+// hosted mode the Job is on another cluster, and the owner is the ServiceAccount on the
+// managed cluster, which is removed at the same time. It returns nil if there is no
+// owner, and the marker stays.
 func (o *uninstallOptions) markerOwner(ctx context.Context, a *agent) (*metav1.OwnerReference, error) {
 	switch {
 	case o.Hosted:
@@ -124,8 +125,7 @@ func (o *uninstallOptions) markerOwner(ctx context.Context, a *agent) (*metav1.O
 	}
 }
 
-// tellHub makes wanted the add-on's condition, with the agent's own credentials,
-// as far as there are any.
+// tellHub sets the add-on's condition on the hub, with the agent's credentials.
 func (o *uninstallOptions) tellHub(ctx context.Context, a *agent, wanted metav1.Condition) error {
 	ctx, cancel := context.WithTimeout(ctx, tellTimeout)
 	defer cancel()
@@ -144,27 +144,27 @@ func (o *uninstallOptions) tellHub(ctx context.Context, a *agent, wanted metav1.
 		return fmt.Errorf("get ManagedClusterAddOn: %w", err)
 	}
 	if string(original.UID) != o.addOnUID {
-		return fmt.Errorf("the ManagedClusterAddOn on the hub is another one by now, with UID %s", original.UID)
+		return fmt.Errorf("the ManagedClusterAddOn was created again, with UID %s", original.UID)
 	}
 	return report.Write(ctx, addOns, condition.NewAddOn(original), wanted, a.clock.Now())
 }
 
-// tellWhy tells the hub why the hook cannot begin, as far as it can be told.
+// tellWhy reports to the hub why the hook cannot begin.
 func (o *uninstallOptions) tellWhy(ctx context.Context, a *agent, cause error) {
-	if err := o.tellHub(ctx, a, condition.Uninstalling(oneLine(cause))); err != nil {
-		klog.FromContext(ctx).Info("Cannot tell the hub why the copies are not removed", "reason", err.Error())
+	if err := o.tellHub(ctx, a, condition.Uninstalling(credentials.OneLine(cause))); err != nil {
+		klog.FromContext(ctx).Info("Failed to report to the hub", "cause", cause.Error(), "reason", err.Error())
 	}
 }
 
-// hubConfig is how to reach the hub; done has to be called in the end.
+// hubConfig returns the configuration of the hub's client. The caller must call done.
 func (o *uninstallOptions) hubConfig(ctx context.Context, a *agent) (config *rest.Config, done func(), err error) {
 	secret, err := a.home.Secrets(o.Namespace).Get(ctx, o.HubKubeconfigSecret, metav1.GetOptions{})
 	if err != nil {
-		return nil, nil, fmt.Errorf("get secret %s: %w", o.HubKubeconfigSecret, err)
+		return nil, nil, fmt.Errorf("get Secret %s: %w", o.HubKubeconfigSecret, err)
 	}
 	login, err := credentials.Load(secret.Data, a.hubPolicy(), a.clock.Now())
 	if err != nil {
-		return nil, nil, fmt.Errorf("secret %s: %w", o.HubKubeconfigSecret, err)
+		return nil, nil, fmt.Errorf("load Secret %s: %w", o.HubKubeconfigSecret, err)
 	}
 	base := &rest.Config{}
 	a.limit(base)
