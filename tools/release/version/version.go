@@ -31,6 +31,9 @@ type place struct {
 // released is the heading of a released version, without the date.
 const released = "## [%s] - "
 
+// compared is the changelog's link to what is not released.
+var compared = regexp.MustCompile(`(?m)^(\[Unreleased\]: )(\S+)/compare/\S+\.\.\.main$`)
+
 // name matches our images' names.
 const name = `quay\.io/open-cluster-management/(?:helloworld-addon|hub-of-hubs-status-sync)(?:-agent)?`
 
@@ -137,7 +140,8 @@ func Set(root string, files []string, version, date string) error {
 		if strings.Contains(text, "\n"+heading) {
 			return text
 		}
-		return strings.Replace(text, unreleased, unreleased+"\n"+heading+date+"\n", 1)
+		text = strings.Replace(text, unreleased, unreleased+"\n"+heading+date+"\n", 1)
+		return compared.ReplaceAllString(text, "${1}${2}/compare/"+version+"...main\n["+strings.TrimPrefix(version, "v")+"]: ${2}/releases/tag/"+version)
 	})
 }
 

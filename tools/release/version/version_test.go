@@ -12,9 +12,10 @@ import (
 // files is a small repository at v0.1.0.
 func files() map[string]string {
 	return map[string]string{
-		File:                         "v0.1.0\n",
-		chart:                        "apiVersion: v2\nversion: 0.1.0\nappVersion: v0.1.0\n",
-		changelog:                    "# Changelog\n\n## [Unreleased]\n\n- more\n\n## [0.1.0] - 2026-11-22\n\n- first\n",
+		File:  "v0.1.0\n",
+		chart: "apiVersion: v2\nversion: 0.1.0\nappVersion: v0.1.0\n",
+		changelog: "# Changelog\n\n## [Unreleased]\n\n- more\n\n## [0.1.0] - 2026-11-22\n\n- first\n\n" +
+			"[Unreleased]: https://example.com/compare/v0.1.0...main\n[0.1.0]: https://example.com/releases/tag/v0.1.0\n",
 		"deploy/kustomization.yaml":  kustomization("v0.1.0"),
 		"docs/install.md":            "Run quay.io/open-cluster-management/helloworld-addon-agent:v0.1.0.\n",
 		"docs/other.md":              "Run localhost:5000/helloworld-addon:v7.0.0, or quay.io/open-cluster-management/placement:v1.2.1.\n",
@@ -121,7 +122,9 @@ func TestSet(t *testing.T) {
 			want[path] = strings.ReplaceAll(text, "0.1.0", "0.2.0-rc.1")
 		}
 	}
-	want[changelog] = "# Changelog\n\n## [Unreleased]\n\n## [0.2.0-rc.1] - 2027-01-01\n\n- more\n\n## [0.1.0] - 2026-11-22\n\n- first\n"
+	want[changelog] = "# Changelog\n\n## [Unreleased]\n\n## [0.2.0-rc.1] - 2027-01-01\n\n- more\n\n## [0.1.0] - 2026-11-22\n\n- first\n\n" +
+		"[Unreleased]: https://example.com/compare/v0.2.0-rc.1...main\n[0.2.0-rc.1]: https://example.com/releases/tag/v0.2.0-rc.1\n" +
+		"[0.1.0]: https://example.com/releases/tag/v0.1.0\n"
 	got := map[string]string{}
 	for _, path := range paths {
 		text, err := os.ReadFile(filepath.Join(root, path))
