@@ -48,7 +48,7 @@ func TestManagedKubeconfigHasOneKindOfCredentials(t *testing.T) {
 	}
 }
 
-// TestWarnsOfUnlimitedRights asks a managed cluster that answers as the case says.
+// TestWarnsOfUnlimitedRights asks a managed cluster for its rights there.
 func TestWarnsOfUnlimitedRights(t *testing.T) {
 	tests := []struct {
 		name    string

@@ -57,7 +57,7 @@ func (s *site) put(data map[string][]byte) {
 		ObjectMeta: metav1.ObjectMeta{Name: "helloworld-hub-kubeconfig", Namespace: "default"}, Data: data})
 }
 
-// event says whether there is one on the agent's pod with this reason.
+// event reports whether there is an Event with this reason on the agent's pod.
 func (s *site) event(kind, reason string) bool {
 	for _, object := range s.managed.List("events", "default") {
 		event, ok := object.(*corev1.Event)
@@ -177,7 +177,7 @@ func (s *site) tellsTheHub(reason string) {
 	})
 }
 
-// TestConnectsWhenTheSecretArrives: within 2 s, says the README.
+// TestConnectsWhenTheSecretArrives: the first copy appears within 2 s.
 func TestConnectsWhenTheSecretArrives(t *testing.T) {
 	s := newSite(t)
 	s.start()

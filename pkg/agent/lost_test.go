@@ -59,7 +59,7 @@ func (n *network) accept(group *sync.WaitGroup) {
 		case down:
 			_ = client.Close()
 		case hangs:
-			// Nobody ever answers.
+			// No answer ever comes.
 		default:
 			group.Go(func() { n.carry(client) })
 		}
@@ -85,7 +85,7 @@ func (n *network) carry(client net.Conn) {
 	group.Wait()
 }
 
-// set cuts every connection, and says what becomes of the next ones.
+// set closes every connection and sets how the next ones fail, if they do.
 func (n *network) set(down, hangs bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -117,8 +117,8 @@ func away(t *testing.T) (*site, *network) {
 	return s, n
 }
 
-// TestLostConnection: the copies stay as they are, the agent says so and does
-// not storm, and what has changed arrives when the hub is back.
+// TestLostConnection: without the hub the copies stay (docs/design.md#rule-5-prune), and
+// the agent reports it and backs off. Changes arrive when the hub is back.
 func TestLostConnection(t *testing.T) {
 	t.Parallel()
 	s, n := away(t)

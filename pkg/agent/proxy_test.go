@@ -17,8 +17,8 @@ import (
 	"open-cluster-management.io/helloworld-addon/internal/testing/runtest"
 )
 
-// Addresses that nobody has (RFC 5737). Those of this machine are never reached
-// through a proxy.
+// Addresses for documentation (RFC 5737). Loopback addresses are never reached through a
+// proxy.
 const (
 	proxiedHub     = "192.0.2.1:6443"
 	proxiedManaged = "192.0.2.2:6443"

@@ -138,7 +138,8 @@ func TestNotEnabled(t *testing.T) {
 	runtest.Eventually(t, "copied", func() bool { return p.copied("a") })
 }
 
-// TestStopsWhenTheAddOnIsDeleted: and does not fight whoever removes the copies.
+// TestStopsWhenTheAddOnIsDeleted: a stopped agent does not restore the copies that the
+// hook removes (docs/design.md#rule-6-uninstall).
 func TestStopsWhenTheAddOnIsDeleted(t *testing.T) {
 	p := newPair(t)
 	addOn := enabled()
@@ -164,8 +165,9 @@ func TestStopsWhenTheAddOnIsDeleted(t *testing.T) {
 	}
 }
 
-// TestStopsAtTheMarker: an agent whose view of the hub lags, so that the add-on
-// looks enabled, stops when the hook says so, and does not start again.
+// TestStopsAtTheMarker: an agent whose view of the hub lags, so that the add-on still
+// looks enabled, stops at the hook's marker and does not start again
+// (docs/design.md#rule-6-uninstall).
 func TestStopsAtTheMarker(t *testing.T) {
 	const marker = "helloworld-agent-uninstall"
 	p := newPair(t)

@@ -10,8 +10,9 @@ import (
 	"open-cluster-management.io/helloworld-addon/internal/testing/runtest"
 )
 
-// TestInSyncIsSilent: while nothing changes there are the watches and the lease,
-// and no other request to either side. Time is counted in renewals of the lease.
+// TestInSyncIsSilent: while nothing changes the agent sends no request but its watches
+// and the lease's renewals (docs/design.md#rule-7-silence). The test counts time in
+// renewals.
 func TestInSyncIsSilent(t *testing.T) {
 	const renewals = 6
 	p := newPair(t)

@@ -50,7 +50,7 @@ type past struct {
 	event   metav1.WatchEvent
 }
 
-// send tells every watch of the object. The lock is held.
+// send sends the object to every watch that selects it. The caller holds the lock.
 func (s *Server) send(k key, event watch.EventType, object Object) {
 	now := past{version: s.version, key: k, object: object, event: eventFor(k.resource, event, object)}
 	s.history = append(s.history, now)
@@ -80,7 +80,7 @@ func eventFor(resource string, event watch.EventType, object Object) metav1.Watc
 	return metav1.WatchEvent{Type: string(event), Object: runtime.RawExtension{Raw: raw}}
 }
 
-// Forget makes watches from before now expire.
+// Forget makes watches from an earlier resource version expire.
 func (s *Server) Forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

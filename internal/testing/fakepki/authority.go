@@ -23,7 +23,7 @@ const User = "system:open-cluster-management:cluster:cluster1:addon:helloworld:a
 
 // Authority issues certificates.
 type Authority struct {
-	// PEM is its own certificate.
+	// PEM is the certificate of the authority.
 	PEM []byte
 
 	t           *testing.T
@@ -32,7 +32,7 @@ type Authority struct {
 	serial      int64
 }
 
-// New makes an authority.
+// New returns an authority with a new key.
 func New(t *testing.T) *Authority {
 	t.Helper()
 	a := &Authority{t: t, serial: 1}
@@ -80,7 +80,7 @@ func (a *Authority) Issue(commonName string, notBefore, notAfter time.Time) (cer
 		pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: keyDER})
 }
 
-// Serial is the serial number of the certificate that was issued last.
+// Serial returns the serial number of the last certificate.
 func (a *Authority) Serial() int64 { return a.serial }
 
 // Fresh issues a certificate for User that is valid for an hour.
@@ -99,8 +99,8 @@ func (a *Authority) Pair(commonName string, notBefore, notAfter time.Time) tls.C
 	return pair
 }
 
-// HubTLS is the configuration of a hub that lets nobody in whose certificate
-// this authority has not issued.
+// HubTLS returns the TLS configuration of a hub that accepts only client certificates
+// of this authority.
 func (a *Authority) HubTLS() *tls.Config {
 	a.t.Helper()
 	pool := x509.NewCertPool()
@@ -112,7 +112,7 @@ func (a *Authority) HubTLS() *tls.Config {
 	}
 }
 
-// Kubeconfig is the one that OCM's registration agent writes for this server.
+// Kubeconfig returns the kubeconfig that OCM's registration agent writes for a server.
 func (a *Authority) Kubeconfig(server string) string {
 	return fmt.Sprintf(`apiVersion: v1
 kind: Config

@@ -1,4 +1,4 @@
-// Package runtest runs a program of the managed cluster, or a part of one, within
-// a test, between API servers of package fakeapi, and looks at it from outside.
-// What the program should do is the test's.
+// Package runtest runs a program of the managed cluster, or a part of it, within a test.
+// The program talks to API servers of package fakeapi, and the test observes it from
+// outside.
 package runtest

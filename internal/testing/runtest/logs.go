@@ -11,7 +11,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Logs is what one program has logged. The zero value is ready to be written to.
+// Logs collects the log of one program. The zero value is ready to use.
 type Logs struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -34,7 +34,7 @@ func (l *Logs) String() string {
 // Contain reports whether the log has the text.
 func (l *Logs) Contain(text string) bool { return strings.Contains(l.String(), text) }
 
-// ProcessLogs returns the process's log for the time of the test.
+// ProcessLogs collects the log of the process while the test runs.
 func ProcessLogs(t *testing.T) *Logs {
 	t.Helper()
 	settings := flag.NewFlagSet("klog", flag.ContinueOnError)

@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// patience is how long Eventually waits: a machine may be slow.
+	// patience is the limit of Eventually. It is long because a machine may be slow.
 	patience = 30 * time.Second
 	pollEach = 5 * time.Millisecond
 	// answerWithin bounds one request.
 	answerWithin = 5 * time.Second
 )
 
-// Start runs something until stop is called or the test ends; stop waits for it.
-// An error that it returns is the test's.
+// Start calls run, and cancels its context when stop is called or the test ends. Stop
+// waits until run returns. An error of run fails the test.
 func Start(t *testing.T, run func(context.Context) error) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -39,8 +39,8 @@ func Start(t *testing.T, run func(context.Context) error) (stop func()) {
 
 var addresses atomic.Int32
 
-// Address returns a loopback address that nothing listens on. No other call, and
-// no client, is given its host, so that tests may run beside each other.
+// Address returns a free loopback address. No other call and no client gets the same
+// host, so that tests can run in parallel.
 func Address(t *testing.T) string {
 	t.Helper()
 	n := addresses.Add(1)
@@ -52,8 +52,7 @@ func Address(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// Get returns what is served at an address: the code and the body, or 0 and the
-// error.
+// Get returns the status code and the body of a GET request, or 0 and the error.
 func Get(address, path string) (code int, body string) {
 	client := http.Client{Timeout: answerWithin}
 	response, err := client.Get("http://" + address + path)
@@ -68,14 +67,14 @@ func Get(address, path string) (code int, body string) {
 	return response.StatusCode, string(content)
 }
 
-// Eventually waits until a condition holds, and ends the test when it does not.
-// State, where given, tells what there is instead.
+// Eventually waits until a condition holds, and fails the test if it does not. State, if
+// given, describes the present state in the failure.
 func Eventually(t *testing.T, what string, condition func() bool, state ...func() string) {
 	t.Helper()
 	Within(t, patience, what, condition, state...)
 }
 
-// Within is Eventually with a time of its own.
+// Within is Eventually with another limit.
 func Within(t *testing.T, limit time.Duration, what string, condition func() bool, state ...func() string) {
 	t.Helper()
 	for deadline := time.Now().Add(limit); !condition(); time.Sleep(pollEach) {

@@ -20,9 +20,9 @@ func NewAPI(t *testing.T) *fakeapi.Server {
 	return api
 }
 
-// NewHub starts an API server that lets in whom the authority has issued a
-// certificate. Connected, where not nil, is told the serial number of each
-// certificate that connects.
+// NewHub starts an API server that accepts the client certificates of an authority. It
+// calls connected, if not nil, with the serial number of each certificate that
+// connects.
 func NewHub(t *testing.T, authority *fakepki.Authority, connected func(serial string)) *fakeapi.Server {
 	t.Helper()
 	config := authority.HubTLS()
