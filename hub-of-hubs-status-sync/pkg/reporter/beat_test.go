@@ -36,10 +36,10 @@ func TestBeatSaysTheTruth(t *testing.T) {
 	l := newLeaf(t)
 	l.database.rows["ManagedCluster /of-before"] = "old"
 	known := false
-	l.watcher.note(status.KindManagedCluster, func() bool { return known })
+	l.watcher.setSynced(status.KindManagedCluster, func() bool { return known })
 	l.silent("ManagedCluster ManagedClusterAddOn Placement")
 	l.turns()
-	l.silent("not yet known as a whole and compared with the database: [ManagedCluster]")
+	l.silent("not compared with the database yet: [ManagedCluster]")
 	l.turns()
 	l.silent("[ManagedCluster]")
 
@@ -48,7 +48,7 @@ func TestBeatSaysTheTruth(t *testing.T) {
 	if _, err := l.turn(t.Context()); err == nil {
 		t.Error("the turn has no error")
 	}
-	l.silent("the database does not take the report")
+	l.silent("the last report to the database failed")
 	l.database.refuses = nil
 	l.turns()
 	l.beats()
@@ -62,14 +62,14 @@ func TestBeatSaysTheTruth(t *testing.T) {
 	if _, err := l.turn(t.Context()); err == nil {
 		t.Error("the turn has no error")
 	}
-	l.silent("the database does not take the report")
+	l.silent("the last report to the database failed")
 	l.database.refuses = nil
 	l.turns()
 	l.beats()
 
-	<-l.trueAgain
+	<-l.nowRight
 	l.turns()
-	if len(l.trueAgain) != 0 {
+	if len(l.nowRight) != 0 {
 		t.Error("a turn that made nothing true has it beat at once")
 	}
 	l.alive = func(context.Context) error { return errors.New("it is away") }
@@ -80,13 +80,13 @@ func TestBeatSaysTheTruth(t *testing.T) {
 // served later is compared first.
 func TestBeatWithoutAKind(t *testing.T) {
 	l := newLeaf(t)
-	delete(l.watcher.reads, status.KindPolicy)
+	delete(l.watcher.hasSynced, status.KindPolicy)
 	l.turns()
 	l.silent("[Policy]") // the leaf hub has not answered yet
-	l.watcher.note(status.KindPolicy, nil)
+	l.watcher.setSynced(status.KindPolicy, nil)
 	l.turns()
 	l.beats()
-	l.watcher.note(status.KindPolicy, func() bool { return true })
+	l.watcher.setSynced(status.KindPolicy, func() bool { return true })
 	l.silent("[Policy]")
 	l.turns()
 	l.beats()

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/yaml"
 
+	"open-cluster-management.io/helloworld-addon/hub-of-hubs-status-sync/pkg/reporter/plan"
 	"open-cluster-management.io/helloworld-addon/hub-of-hubs-status-sync/pkg/status"
 	"open-cluster-management.io/helloworld-addon/manifests"
 )
@@ -33,7 +34,7 @@ func TestRoleIsLeast(t *testing.T) {
 		"/readyz": "get ",
 	}
 	plurals := map[status.Kind]string{status.KindPolicy: "policies", status.KindSubscriptionStatus: "subscriptionstatuses"}
-	for kind, gvk := range kinds {
+	for kind, gvk := range plan.Kinds {
 		plural := plurals[kind]
 		if plural == "" {
 			plural = strings.ToLower(gvk.Kind) + "s"
@@ -69,7 +70,7 @@ func TestSelections(t *testing.T) {
 		t.Fatal(err)
 	}
 	policies, addOns := all[status.KindPolicy].DefaultLabelSelector, all[status.KindManagedClusterAddOn].DefaultFieldSelector
-	if !policies.Matches(labels.Set{}) || policies.Matches(labels.Set{labelRootPolicy: "ns.p"}) {
+	if !policies.Matches(labels.Set{}) || policies.Matches(labels.Set{plan.LabelRootPolicy: "ns.p"}) {
 		t.Errorf("the policies are %s", policies)
 	}
 	if !addOns.Matches(fields.Set{"metadata.name": manifests.AddonName}) || addOns.Matches(fields.Set{"metadata.name": "another"}) {

@@ -1,14 +1,14 @@
-// Package reporter is the program hub-of-hubs-status-report: on a leaf hub it
-// watches what the global hub wants to know, and keeps the leaf hub's rows in the
-// database true to it.
+// Package reporter is the program hub-of-hubs-status-report. On a leaf hub it
+// watches the objects that the global hub needs, and writes them as the leaf hub's
+// rows into the database. On the leaf hub it writes only its leader election's
+// Lease.
 //
-// What changed is only remembered by name. When it is time to write, the objects
-// are taken as they are then, so that the last state wins however often they
-// changed, and a batch that could not be written is simply due again. At the
-// start, and from time to time, what the database has is compared with what
-// there is, so that what went while nobody watched goes, too. Nothing is removed
-// of a kind that could not be read. The heartbeat says that the rows are true: none
-// goes before every kind was compared, nor while the database takes nothing.
-//
-// It writes nothing on the leaf hub but its leader election's lock.
+//   - The watcher (watch.go) remembers a changed object by its name. When a batch is
+//     written (reporter.go), the objects are read as they are then: many changes are
+//     one write, and a batch that failed is planned anew.
+//   - At the start, and periodically, the database is compared with the leaf hub, so
+//     that rows of objects that were deleted meanwhile are removed. Rows of a kind
+//     that could not be listed are kept.
+//   - A heartbeat states that the rows are right: none is sent before all kinds were
+//     compared, nor while the database rejects batches.
 package reporter

@@ -30,7 +30,7 @@ func TestValidateReportsEverything(t *testing.T) {
 		"--heartbeat-interval=0s must be 1s or more, for example 10s",
 		"--kube-api-burst=0 must be 1 or more",
 		"--kube-api-qps=0 must be above 0",
-		`--leaf-hub-name="Hub_1" is not a name that the tables take: ` + strings.Join(validation.IsDNS1123Label("Hub_1"), "; "),
+		`--leaf-hub-name="Hub_1" is not valid: ` + strings.Join(validation.IsDNS1123Label("Hub_1"), "; "),
 		"--report-interval=0s must be 1ms or more, for example 200ms",
 		"--resync-period=0s must be 1m or more, for example 1h",
 		`logging.format: Invalid value: "xml": Unsupported log format`,
@@ -56,16 +56,16 @@ func TestFlags(t *testing.T) {
 	got := runtest.Flags(t, newOptions(func(string) string { return "" }).AddFlags)
 	if diff := cmp.Diff([]string{
 		"--health-probe-bind-address=:8081 the address of /healthz and /readyz; 0 disables them",
-		"--heartbeat-interval=10s how often to say that the leaf hub is there",
+		"--heartbeat-interval=10s the interval of heartbeats",
 		"--kube-api-burst=200 the maximum burst of requests to the leaf hub",
 		"--kube-api-qps=100 the maximum number of requests per second to the leaf hub",
 		"--kubeconfig= a kubeconfig file for the leaf hub; empty means $KUBECONFIG, ~/.kube/config, or the cluster in which the program runs",
 		"--leader-elect=true report only while holding the lock hub-of-hubs-status-report-lock in $POD_NAMESPACE",
-		"--leaf-hub-name= what the global hub calls this leaf hub (default: $LEAF_HUB_NAME)",
+		"--leaf-hub-name= the name of this leaf hub on the global hub (default: $LEAF_HUB_NAME)",
 		"--metrics-bind-address=:8385 the address of the metrics endpoint; 0 disables it",
 		"--metrics-secure=true serve metrics by HTTPS, to clients that the leaf hub authorizes to get /metrics",
-		"--report-interval=200ms the least time between two batches; what changes in between is written once",
-		"--resync-period=1h0m0s how often to compare all that the database has with all that there is",
+		"--report-interval=200ms the minimum time between two batches; several changes of an object in between are written once",
+		"--resync-period=1h0m0s how often to compare the whole database with the leaf hub",
 	}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -21,8 +21,40 @@ import (
 	"k8s.io/klog/v2/textlogger"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"open-cluster-management.io/helloworld-addon/hub-of-hubs-status-sync/pkg/reporter/plan"
 	"open-cluster-management.io/helloworld-addon/hub-of-hubs-status-sync/pkg/status"
 )
+
+func object(t *testing.T, text string) *unstructured.Unstructured {
+	t.Helper()
+	o := &unstructured.Unstructured{}
+	if err := json.Unmarshal([]byte(text), &o.Object); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// policyRef names a policy.
+func policyRef(name string) status.ObjectRef {
+	return status.ObjectRef{Kind: status.KindPolicy, Namespace: "ns", Name: name}
+}
+
+// from is a policy of the global hub that one cluster complies with; hour is when
+// it was made on the leaf hub.
+func from(name, id string, hour int, cluster string) string {
+	return fmt.Sprintf(`{"metadata":{"namespace":"ns","name":%q,"creationTimestamp":"2026-01-01T%02d:00:00Z",
+"annotations":{"hub-of-hubs.open-cluster-management.io/originOwnerReferenceUid":%q}},
+"status":{"status":[{"clustername":%q,"compliant":"Compliant"}]}}`, name, hour, id, cluster)
+}
+
+// many are n different rejections.
+func many(n int) []status.Rejection {
+	var all []status.Rejection
+	for i := range n {
+		all = append(all, status.Rejection{Entry: fmt.Sprint(i), Reason: "bad"})
+	}
+	return all
+}
 
 // database holds rows as PostgreSQL does: a policy's by id and cluster, an
 // object's by its name.
@@ -123,8 +155,8 @@ func newLeaf(t *testing.T) *leaf {
 	l.started = l.clock.Now()
 	l.alive = func(context.Context) error { return nil }
 	l.watcher = newWatcher(nil, l.clock, l.changed)
-	for kind := range kinds {
-		l.watcher.note(kind, func() bool { return true })
+	for kind := range plan.Kinds {
+		l.watcher.setSynced(kind, func() bool { return true })
 	}
 	return l
 }
@@ -141,16 +173,16 @@ func (l *leaf) get(_ context.Context, ref status.ObjectRef) (*unstructured.Unstr
 func (l *leaf) has(kind status.Kind, text string) {
 	l.Helper()
 	o := object(l.T, text)
-	o.SetGroupVersionKind(kinds[kind])
+	o.SetGroupVersionKind(plan.Kinds[kind])
 	l.objects[status.ObjectRef{Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName()}] = o
-	l.watcher.tell(kind, o, true)
+	l.watcher.observe(kind, o, true)
 }
 
 // goes from the leaf hub, and the reporter hears of it.
 func (l *leaf) goes(ref status.ObjectRef) {
 	o := l.objects[ref]
 	delete(l.objects, ref)
-	l.watcher.tell(ref.Kind, o, false)
+	l.watcher.observe(ref.Kind, o, false)
 }
 
 func (l *leaf) turns() {
@@ -259,15 +291,41 @@ func TestFormerLeader(t *testing.T) {
 	if _, err := l.database.Apply(t.Context(), "leaf", late); err != nil {
 		t.Fatal(err)
 	}
-	l.clock.Step(formerLeader)
+	l.clock.Step(plan.FormerLeader)
 	l.turns()
 	if diff := cmp.Diff(map[string]string{"Policy g a": "compliant"}, l.database.rows); diff != "" {
 		t.Errorf("rows (-want +got):\n%s", diff)
 	}
 	before := len(l.database.batches)
-	l.clock.Step(formerLeader)
+	l.clock.Step(plan.FormerLeader)
 	l.turns()
 	if got := len(l.database.batches) - before; got != 0 {
 		t.Errorf("%d batches when nothing is due", got)
 	}
+}
+
+// TestCopiedPolicy: whatever becomes of a copy, the rows are the original's as
+// long as that is there.
+func TestCopiedPolicy(t *testing.T) {
+	l := newLeaf(t)
+	is := func(when string, want map[string]string) {
+		t.Helper()
+		l.turns()
+		if diff := cmp.Diff(want, l.database.rows); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", when, diff)
+		}
+	}
+	original, copied := map[string]string{"Policy g a": "compliant"}, map[string]string{"Policy g b": "compliant"}
+	l.has(status.KindPolicy, from("p", "g", 1, "a"))
+	is("the original", original)
+	l.has(status.KindPolicy, from("copy", "g", 2, "b"))
+	is("with a copy", original)
+	l.goes(policyRef("copy"))
+	is("without it", original)
+	l.has(status.KindPolicy, from("copy", "g", 2, "b"))
+	is("with a copy again", original)
+	l.goes(policyRef("p"))
+	is("the copy alone", copied)
+	l.goes(policyRef("copy"))
+	is("neither", map[string]string{})
 }

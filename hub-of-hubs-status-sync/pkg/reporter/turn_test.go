@@ -10,6 +10,7 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 	testclock "k8s.io/utils/clock/testing"
 
+	"open-cluster-management.io/helloworld-addon/hub-of-hubs-status-sync/pkg/reporter/plan"
 	"open-cluster-management.io/helloworld-addon/hub-of-hubs-status-sync/pkg/status"
 )
 
@@ -39,9 +40,9 @@ func TestCompares(t *testing.T) {
 	clock := testclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	store, policies := &inventory{}, &read{}
 	r := &reporter{store: store, clock: clock, interval: 200 * time.Millisecond, resync: time.Hour,
-		dirty: map[status.ObjectRef]bool{}, reported: reported{}}
+		dirty: map[status.ObjectRef]bool{}, policies: plan.Reported{}}
 	r.watcher = newWatcher(nil, clock, r.changed)
-	r.watcher.reads[status.KindPolicy] = policies.HasSynced
+	r.watcher.hasSynced[status.KindPolicy] = policies.HasSynced
 	for _, step := range []struct {
 		what   string
 		after  time.Duration
@@ -93,7 +94,7 @@ func TestStartWritesOnce(t *testing.T) {
 func TestNewKindAlone(t *testing.T) {
 	l := newLeaf(t)
 	known := false
-	l.watcher.note(status.KindManagedClusterAddOn, func() bool { return known })
+	l.watcher.setSynced(status.KindManagedClusterAddOn, func() bool { return known })
 	l.has(status.KindManagedCluster, `{"metadata":{"name":"cluster1"}}`)
 	l.has(status.KindManagedClusterAddOn, `{"metadata":{"namespace":"cluster1","name":"helloworld","uid":"u"}}`)
 	l.turns()

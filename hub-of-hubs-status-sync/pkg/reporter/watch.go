@@ -8,63 +8,61 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"open-cluster-management.io/helloworld-addon/hub-of-hubs-status-sync/internal/program"
+	"open-cluster-management.io/helloworld-addon/hub-of-hubs-status-sync/pkg/reporter/plan"
 	"open-cluster-management.io/helloworld-addon/hub-of-hubs-status-sync/pkg/status"
+	"open-cluster-management.io/helloworld-addon/manifests"
 )
 
-// kinds are what is watched.
-var kinds = map[status.Kind]schema.GroupVersionKind{
-	status.KindPolicy:              {Group: "policy.open-cluster-management.io", Version: "v1", Kind: "Policy"},
-	status.KindPlacementRule:       {Group: "apps.open-cluster-management.io", Version: "v1", Kind: "PlacementRule"},
-	status.KindPlacement:           {Group: "cluster.open-cluster-management.io", Version: "v1beta1", Kind: "Placement"},
-	status.KindPlacementDecision:   {Group: "cluster.open-cluster-management.io", Version: "v1beta1", Kind: "PlacementDecision"},
-	status.KindSubscriptionStatus:  {Group: "apps.open-cluster-management.io", Version: "v1alpha1", Kind: "SubscriptionStatus"},
-	status.KindSubscriptionReport:  {Group: "apps.open-cluster-management.io", Version: "v1alpha1", Kind: "SubscriptionReport"},
-	status.KindManagedClusterAddOn: {Group: "addon.open-cluster-management.io", Version: "v1alpha1", Kind: "ManagedClusterAddOn"},
-	status.KindManagedCluster:      {Group: "cluster.open-cluster-management.io", Version: "v1", Kind: "ManagedCluster"},
-}
-
-// watcher watches all kinds and tells the names of what changed.
+// watcher watches all kinds, and calls changed for each reported object that
+// changed.
 type watcher struct {
 	caches  *caches
 	clock   clock.WithTicker
 	changed func(status.ObjectRef)
 
 	mu sync.Mutex
-	// reads say of a watched kind whether all of it is known.
-	reads map[status.Kind]func() bool
+	// hasSynced has an entry for each watched kind: whether its first list is
+	// complete.
+	hasSynced map[status.Kind]func() bool
 	// missing are the kinds that the leaf hub does not serve.
 	missing map[status.Kind]bool
-	names   map[status.ObjectRef]string
+	// ids are the ids of all reported objects.
+	ids map[status.ObjectRef]string
 }
 
 func newWatcher(caches *caches, clock clock.WithTicker, changed func(status.ObjectRef)) *watcher {
 	return &watcher{caches: caches, clock: clock, changed: changed,
-		reads: map[status.Kind]func() bool{}, missing: map[status.Kind]bool{}, names: map[status.ObjectRef]string{}}
+		hasSynced: map[status.Kind]func() bool{}, missing: map[status.Kind]bool{}, ids: map[status.ObjectRef]string{}}
 }
 
 // run watches until ctx ends.
 func (w *watcher) run(ctx context.Context) {
 	var group sync.WaitGroup
-	for kind := range kinds {
+	for kind := range plan.Kinds {
 		group.Go(func() { w.watch(ctx, kind) })
 	}
 	group.Wait()
 }
 
-// watch returns when a kind is watched, or ctx has ended.
+// watch returns when a kind is watched, or when ctx ends.
 func (w *watcher) watch(ctx context.Context, kind status.Kind) {
 	program.UntilWatched(ctx, w.clock, func(ctx context.Context) error { return w.register(ctx, kind) }, func(err error, served bool) {
 		logger := klog.FromContext(ctx).WithValues("kind", kind)
 		if served {
-			logger.Error(err, "Watch failed; it is tried again")
+			logger.Error(err, "Watch failed, retrying")
 		} else {
-			logger.Info("The leaf hub does not serve the kind; it is reported once it does")
+			logger.Info("The leaf hub does not serve the kind, waiting for it")
 		}
 	})
 }
@@ -72,109 +70,159 @@ func (w *watcher) watch(ctx context.Context, kind status.Kind) {
 func (w *watcher) register(ctx context.Context, kind status.Kind) error {
 	informer, err := w.caches.informer(ctx, kind)
 	if meta.IsNoMatchError(err) {
-		w.note(kind, nil)
+		w.setSynced(kind, nil)
 	}
 	if err != nil {
 		return fmt.Errorf("watch %s: %w", kind, err)
 	}
-	tell := func(obj any, present bool) {
+	observe := func(obj any, present bool) {
 		if gone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
 			obj = gone.Obj
 		}
 		if object, ok := obj.(*unstructured.Unstructured); ok {
-			w.tell(kind, object, present)
+			w.observe(kind, object, present)
 		}
 	}
 	registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    func(obj any) { tell(obj, true) },
-		UpdateFunc: func(_, obj any) { tell(obj, true) },
-		DeleteFunc: func(obj any) { tell(obj, false) },
+		AddFunc:    func(obj any) { observe(obj, true) },
+		UpdateFunc: func(_, obj any) { observe(obj, true) },
+		DeleteFunc: func(obj any) { observe(obj, false) },
 	})
 	if err != nil {
 		return fmt.Errorf("watch %s: %w", kind, err)
 	}
-	w.note(kind, registration.HasSynced)
+	w.setSynced(kind, registration.HasSynced)
 	return nil
 }
 
-// note notes that a kind is watched, and how to know whether all of it is known;
-// nil: the leaf hub does not serve it.
-func (w *watcher) note(kind status.Kind, whole func() bool) {
+// setSynced records that a kind is watched, and whether its first list is complete.
+// Nil records that the leaf hub does not serve the kind.
+func (w *watcher) setSynced(kind status.Kind, hasSynced func() bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.missing[kind] = whole == nil
-	if whole != nil {
-		w.reads[kind] = whole
+	w.missing[kind] = hasSynced == nil
+	if hasSynced != nil {
+		w.hasSynced[kind] = hasSynced
 	}
 }
 
-// tell notes what is there, and says what changed. An object that is not
-// reported changes nothing, unless it was.
-func (w *watcher) tell(kind status.Kind, object *unstructured.Unstructured, present bool) {
+// observe handles an event of the watch. An object that is not reported is ignored,
+// unless it was reported before.
+func (w *watcher) observe(kind status.Kind, object *unstructured.Unstructured, present bool) {
 	ref := status.ObjectRef{Kind: kind, Namespace: object.GetNamespace(), Name: object.GetName()}
-	id, wanted := idOf(kind, object)
+	id, reported := plan.IDOf(kind, object)
 	w.mu.Lock()
-	_, had := w.names[ref]
-	if present && wanted {
-		w.names[ref] = id
+	_, had := w.ids[ref]
+	if present && reported {
+		w.ids[ref] = id
 	} else {
-		delete(w.names, ref)
+		delete(w.ids, ref)
 	}
 	w.mu.Unlock()
-	if wanted || had {
+	if reported || had {
 		w.changed(ref)
 	}
 }
 
-// present are the reported objects that there are of some kinds, with their ids.
+// present returns the reported objects of some kinds, with their ids.
 func (w *watcher) present(which map[status.Kind]bool) map[status.ObjectRef]string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	names := map[status.ObjectRef]string{}
-	for ref, id := range w.names {
+	ids := map[status.ObjectRef]string{}
+	for ref, id := range w.ids {
 		if which[ref.Kind] {
-			names[ref] = id
+			ids[ref] = id
 		}
 	}
-	return names
+	return ids
 }
 
-// read are the kinds that are known as a whole.
-func (w *watcher) read() map[status.Kind]bool {
+// synced returns the kinds whose first list is complete.
+func (w *watcher) synced() map[status.Kind]bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	read := map[status.Kind]bool{}
-	for kind, whole := range w.reads {
-		if whole() {
-			read[kind] = true
+	synced := map[status.Kind]bool{}
+	for kind, hasSynced := range w.hasSynced {
+		if hasSynced() {
+			synced[kind] = true
 		}
 	}
-	return read
+	return synced
 }
 
-// unserved are the kinds that the leaf hub has said it does not have.
+// unserved returns the kinds that the leaf hub does not serve.
 func (w *watcher) unserved() map[status.Kind]bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return maps.Clone(w.missing)
 }
 
-// trim keeps what is reported of an object: the watch holds all of them.
-func trim(obj any) (any, error) {
-	object, ok := obj.(*unstructured.Unstructured)
-	if !ok {
-		return obj, nil
+// caches hold the watched objects. A kind of which only some objects are watched has
+// a cache of its own. The manager's cache could select them too, but it then needs
+// the kind at its start, and would not start on a hub that does not serve it.
+type caches struct {
+	shared cache.Cache
+	own    map[status.Kind]cache.Cache
+}
+
+// newCaches returns the caches, and adds them to the manager.
+func newCaches(mgr manager.Manager, namespaces []string) (*caches, error) {
+	selected, err := selections()
+	if err != nil {
+		return nil, err
 	}
-	object.SetManagedFields(nil)
-	annotations := object.GetAnnotations()
-	if _, found := annotations["kubectl.kubernetes.io/last-applied-configuration"]; found {
-		delete(annotations, "kubectl.kubernetes.io/last-applied-configuration")
-		object.SetAnnotations(annotations)
+	all := &caches{shared: mgr.GetCache(), own: map[status.Kind]cache.Cache{}}
+	for kind, options := range selected {
+		options.HTTPClient, options.Scheme, options.Mapper = mgr.GetHTTPClient(), mgr.GetScheme(), mgr.GetRESTMapper()
+		options.DefaultTransform = plan.Trim
+		for _, namespace := range namespaces {
+			if options.DefaultNamespaces == nil {
+				options.DefaultNamespaces = map[string]cache.Config{}
+			}
+			options.DefaultNamespaces[namespace] = cache.Config{}
+		}
+		if all.own[kind], err = cache.New(mgr.GetConfig(), options); err != nil {
+			return nil, fmt.Errorf("create a cache of %s: %w", kind, err)
+		}
+		if err := mgr.Add(all.own[kind]); err != nil {
+			return nil, fmt.Errorf("add a cache of %s: %w", kind, err)
+		}
 	}
-	if object.GetKind() == "Policy" {
-		unstructured.RemoveNestedField(object.Object, "spec")
-		unstructured.RemoveNestedField(object.Object, "status", "details")
-		unstructured.RemoveNestedField(object.Object, "status", "placement")
+	return all, nil
+}
+
+// selections returns the selectors of the kinds of which only some objects are
+// watched.
+func selections() (map[status.Kind]cache.Options, error) {
+	notCopied, err := labels.NewRequirement(plan.LabelRootPolicy, selection.DoesNotExist, nil)
+	if err != nil {
+		return nil, fmt.Errorf("select the policies: %w", err)
 	}
-	return object, nil
+	return map[status.Kind]cache.Options{
+		status.KindPolicy: {DefaultLabelSelector: labels.NewSelector().Add(*notCopied)},
+		// The ClusterRole allows only this name.
+		status.KindManagedClusterAddOn: {DefaultFieldSelector: fields.OneTermEqualSelector("metadata.name", manifests.AddonName)},
+	}, nil
+}
+
+func (c *caches) of(kind status.Kind) cache.Cache {
+	if own, found := c.own[kind]; found {
+		return own
+	}
+	return c.shared
+}
+
+// informer watches a kind, without waiting for its first list.
+func (c *caches) informer(ctx context.Context, kind status.Kind) (cache.Informer, error) {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(plan.Kinds[kind])
+	return c.of(kind).GetInformer(ctx, object, cache.BlockUntilSynced(false))
+}
+
+// get returns an object from the cache.
+func (c *caches) get(ctx context.Context, ref status.ObjectRef) (*unstructured.Unstructured, error) {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(plan.Kinds[ref.Kind])
+	err := c.of(ref.Kind).Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, object)
+	return object, err
 }

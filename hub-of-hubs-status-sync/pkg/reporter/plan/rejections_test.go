@@ -1,4 +1,4 @@
-package reporter
+package plan
 
 import (
 	"fmt"
@@ -21,7 +21,7 @@ func many(n int) []status.Rejection {
 // TestRejections: each is said once, and a message stays short.
 func TestRejections(t *testing.T) {
 	one, two := many(2)[:1], many(2)[1:]
-	var r rejections
+	var r Rejections
 	for _, step := range []struct {
 		name   string
 		forget bool
@@ -45,9 +45,9 @@ func TestRejections(t *testing.T) {
 		{"more than are remembered", false, many(rememberedRejections + 5), nil, 0},
 	} {
 		if step.forget {
-			r.forget()
+			r.Rotate()
 		}
-		fresh, more := r.note(step.all)
+		fresh, more := r.Add(step.all)
 		if diff := cmp.Diff(step.fresh, fresh); diff != "" || more != step.more {
 			t.Errorf("%s: %d more, not %d (-want +got):\n%s", step.name, more, step.more, diff)
 		}

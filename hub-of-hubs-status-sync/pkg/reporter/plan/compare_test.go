@@ -1,4 +1,4 @@
-package reporter
+package plan
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 	"open-cluster-management.io/helloworld-addon/hub-of-hubs-status-sync/pkg/status"
 )
 
-func TestPlanGone(t *testing.T) {
+func TestGone(t *testing.T) {
 	rule := func(name string) status.ObjectRef {
 		return status.ObjectRef{Kind: status.KindPlacementRule, Namespace: "ns", Name: name}
 	}
@@ -31,24 +31,24 @@ func TestPlanGone(t *testing.T) {
 		{"nothing goes of what was not read", map[status.Kind]bool{status.KindPolicy: false}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, planGone(inventory, present, c.which)); diff != "" {
+			if diff := cmp.Diff(c.want, Gone(inventory, present, c.which)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// TestPlanGoneIsBounded: a leaf hub that has lost everything removes it in many
+// TestGoneIsBounded: a leaf hub that has lost everything removes it in many
 // transactions.
-func TestPlanGoneIsBounded(t *testing.T) {
+func TestGoneIsBounded(t *testing.T) {
 	var inventory status.Inventory
-	for i := range 2*batchObjects + 1 {
+	for i := range 2*MaxObjects + 1 {
 		inventory.Policies = append(inventory.Policies, fmt.Sprint(i))
 		inventory.Objects = append(inventory.Objects, status.ObjectRef{Kind: status.KindPlacement, Namespace: "ns", Name: fmt.Sprint(i)})
 	}
 	var whole status.Inventory
-	for _, batch := range planGone(inventory, nil, map[status.Kind]bool{status.KindPolicy: true, status.KindPlacement: true}) {
-		if len(batch.CompletePolicies) > batchGone || len(batch.Removed) > batchObjects {
+	for _, batch := range Gone(inventory, nil, map[status.Kind]bool{status.KindPolicy: true, status.KindPlacement: true}) {
+		if len(batch.CompletePolicies) > maxGonePolicies || len(batch.Removed) > MaxObjects {
 			t.Errorf("a batch removes %d policies and %d objects", len(batch.CompletePolicies), len(batch.Removed))
 		}
 		whole.Policies, whole.Objects = append(whole.Policies, batch.CompletePolicies...), append(whole.Objects, batch.Removed...)
@@ -78,7 +78,7 @@ func TestDueKinds(t *testing.T) {
 		{"nothing is new", all(a, b), all(a, b), all(), false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, dueKinds(c.read, c.compared, c.all)); diff != "" {
+			if diff := cmp.Diff(c.want, DueKinds(c.read, c.compared, c.all)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -87,20 +87,20 @@ func TestDueKinds(t *testing.T) {
 
 func TestUncompared(t *testing.T) {
 	known := map[status.Kind]bool{}
-	for kind := range kinds {
+	for kind := range Kinds {
 		known[kind] = true
 	}
-	if got := uncompared(known, nil); got != nil {
+	if got := Uncompared(known, nil); got != nil {
 		t.Errorf("all were compared but %v", got)
 	}
-	if got := uncompared(nil, known); got != nil {
+	if got := Uncompared(nil, known); got != nil {
 		t.Errorf("none is served but %v", got)
 	}
 	some := maps.Clone(known)
 	delete(some, status.KindPolicy)
 	delete(some, status.KindManagedCluster)
 	want := []status.Kind{status.KindManagedCluster, status.KindPolicy}
-	if diff := cmp.Diff(want, uncompared(some, map[status.Kind]bool{status.KindPolicy: false})); diff != "" {
+	if diff := cmp.Diff(want, Uncompared(some, map[status.Kind]bool{status.KindPolicy: false})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -111,13 +111,13 @@ func TestNextCompare(t *testing.T) {
 		name                       string
 		began, ended, resync, want time.Duration
 	}{
-		{"the first is followed by one when no former leader is left", 0, time.Second, time.Hour, formerLeader},
-		{"that one by the next resync", formerLeader, formerLeader + time.Second, time.Hour, formerLeader + time.Second + time.Hour},
-		{"a first one that takes long is followed at once: a former leader was there at its start", 0, 2 * formerLeader, time.Hour, formerLeader},
+		{"the first is followed by one when no former leader is left", 0, time.Second, time.Hour, FormerLeader},
+		{"that one by the next resync", FormerLeader, FormerLeader + time.Second, time.Hour, FormerLeader + time.Second + time.Hour},
+		{"a first one that takes long is followed at once: a former leader was there at its start", 0, 2 * FormerLeader, time.Hour, FormerLeader},
 		{"a resync that comes sooner is soon enough", 0, time.Second, time.Minute, time.Minute + time.Second},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := nextCompare(start, start.Add(c.began), start.Add(c.ended), c.resync)
+			got := NextCompare(start, start.Add(c.began), start.Add(c.ended), c.resync)
 			if diff := cmp.Diff(start.Add(c.want), got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
