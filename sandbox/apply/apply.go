@@ -26,7 +26,7 @@ import (
 // fieldManager owns what the sandbox applies.
 const fieldManager = "ocm-sandbox"
 
-// kindTimeout bounds the wait for a kind that a CRD has just defined.
+// kindTimeout limits the wait for the kind of a new CRD.
 const kindTimeout = 30 * time.Second
 
 // Applier applies manifests to one cluster.
@@ -78,7 +78,7 @@ func (a *Applier) applyOne(ctx context.Context, object *unstructured.Unstructure
 	return err
 }
 
-// mapping finds the resource of an object, waiting for one whose CRD is new.
+// mapping returns the resource of an object. It waits for the kind of a new CRD.
 func (a *Applier) mapping(ctx context.Context, object *unstructured.Unstructured) (*meta.RESTMapping, error) {
 	gvk := object.GroupVersionKind()
 	var mapping *meta.RESTMapping
@@ -96,7 +96,7 @@ func (a *Applier) mapping(ctx context.Context, object *unstructured.Unstructured
 	return mapping, nil
 }
 
-// Decode reads YAML documents; empty ones are left out.
+// Decode parses YAML documents and omits empty ones.
 func Decode(documents []byte) ([]*unstructured.Unstructured, error) {
 	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(documents), 4096)
 	var objects []*unstructured.Unstructured

@@ -1,9 +1,6 @@
-// Package build makes the programs that the sandbox runs from their pinned Go
-// modules: etcd, Kubernetes and OCM. The first time this compiles for minutes,
-// so it says what it is at; after that a stamp beside each program says that
-// there is nothing to do.
-//
-// It does not build the add-on: the project's Makefile does.
+// Package build builds the programs that the sandbox runs from their pinned Go
+// modules: etcd, Kubernetes and OCM. The first build takes minutes and reports its
+// progress. A stamp beside each program then marks it as up to date.
 package build
 
 import (
@@ -22,26 +19,26 @@ import (
 	"time"
 )
 
-// heartbeat is how often a build that takes long says that it is alive.
+// heartbeat is the period of the progress messages of one program's build.
 const heartbeat = 20 * time.Second
 
-// Options say what is built from where.
+// Options configures a build.
 type Options struct {
 	// Module is the directory of the Go module that pins the programs.
 	Module string
 	// Out is the directory that the programs are written to.
 	Out string
-	// Only are the names of the programs to build; none means all.
+	// Only lists the programs to build; empty means all.
 	Only []string
-	// Progress is told which program is being built, and for how long.
+	// Progress receives messages about the program being built.
 	Progress io.Writer
 }
 
 // program is one to build: its file's name and its package.
 type program struct{ name, pkg string }
 
-// programs in the order of building: the large ones first, for what they
-// compile the others find in Go's cache.
+// programs is in the order of building: the large ones first, because the others find
+// their packages in Go's cache.
 var programs = []program{
 	{"etcd", "go.etcd.io/etcd/server/v3"},
 	{"etcdutl", "go.etcd.io/etcd/etcdutl/v3"},
@@ -58,7 +55,7 @@ var programs = []program{
 // Manifests is the directory below Out with the manifests of OCM's module.
 const Manifests = "ocm-manifests"
 
-// Programs builds what is missing or out of date.
+// Programs builds the programs that are missing or out of date.
 func Programs(ctx context.Context, options Options) error {
 	if bad := unknown(options.Only); len(bad) > 0 {
 		return fmt.Errorf("no such program: %s", strings.Join(bad, ", "))
@@ -87,7 +84,7 @@ func Programs(ctx context.Context, options Options) error {
 	return b.manifests()
 }
 
-// unknown are the names that no program has.
+// unknown returns the names that are not those of a program.
 func unknown(names []string) []string {
 	var bad []string
 	for _, name := range names {
@@ -98,7 +95,7 @@ func unknown(names []string) []string {
 	return bad
 }
 
-// wanted says whether the program is one of those asked for.
+// wanted reports whether the program is to be built.
 func (b *builder) wanted(name string) bool {
 	return len(b.Only) == 0 || slices.Contains(b.Only, name)
 }
@@ -111,7 +108,7 @@ type builder struct {
 	announcedFirstBuild bool
 }
 
-// absolute makes the paths independent of where go is run, which is in Module.
+// absolute makes the paths absolute, because go runs in the directory Module.
 func (b *builder) absolute() error {
 	for _, path := range []*string{&b.Module, &b.Out} {
 		absolute, err := filepath.Abs(*path)
@@ -123,8 +120,8 @@ func (b *builder) absolute() error {
 	return nil
 }
 
-// inspect asks the module for its versions and computes the fingerprint of
-// everything that goes into the programs.
+// inspect reads the versions from the module and computes a fingerprint of all inputs of
+// the programs.
 func (b *builder) inspect(ctx context.Context) (err error) {
 	if b.kubernetes, err = b.goCommand(ctx, "list", "-m", "-f", "{{.Version}}", "k8s.io/kubernetes"); err != nil {
 		return err
@@ -153,8 +150,8 @@ func (b *builder) inspect(ctx context.Context) (err error) {
 	return nil
 }
 
-// linkFlags stamp Kubernetes' version into its programs: an API server that
-// says v0.0.0 is refused by some clients.
+// linkFlags returns the flags that set Kubernetes' version in its programs: some clients
+// reject an API server with the version v0.0.0.
 func linkFlags(version string) string {
 	const pkg = "k8s.io/component-base/version"
 	major, rest, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
@@ -165,7 +162,7 @@ func linkFlags(version string) string {
 
 func (b *builder) stamp(name string) string { return filepath.Join(b.Out, "."+name+".stamp") }
 
-// current says whether the program is there, built from what would be built now.
+// current reports whether the program exists and its stamp has the present fingerprint.
 func (b *builder) current(name string) bool {
 	content, err := os.ReadFile(b.stamp(name))
 	if err != nil || string(content) != b.fingerprint {
@@ -175,8 +172,7 @@ func (b *builder) current(name string) bool {
 	return err == nil
 }
 
-// forget removes the stamp: what is built from here on is not current until it
-// is whole.
+// forget removes the stamp, so that an interrupted build is not taken for a complete one.
 func (b *builder) forget(name string) error {
 	if err := os.Remove(b.stamp(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove the stamp of %s: %w", name, err)
@@ -200,7 +196,7 @@ func (b *builder) build(ctx context.Context, p program, n int) error {
 		defer close(beating)
 		b.beat(done, p.name, started)
 	}()
-	// a name of its own until it is whole: a sandbox may be running the old one
+	// under another name until it is complete: a sandbox may run the old program
 	unfinished := filepath.Join(b.Out, "."+p.name+".new")
 	_, err := b.goCommand(ctx, "build", "-trimpath", "-ldflags", b.flags, "-o", unfinished, p.pkg)
 	close(done)
@@ -212,12 +208,12 @@ func (b *builder) build(ctx context.Context, p program, n int) error {
 		return fmt.Errorf("build %s: %w", p.name, err)
 	}
 	if err := os.WriteFile(b.stamp(p.name), []byte(b.fingerprint), 0o644); err != nil {
-		return fmt.Errorf("note that %s is built: %w", p.name, err)
+		return fmt.Errorf("write the stamp of %s: %w", p.name, err)
 	}
 	return nil
 }
 
-// beat says every now and then that the build goes on.
+// beat reports the build's duration periodically.
 func (b *builder) beat(done <-chan struct{}, name string, started time.Time) {
 	ticker := time.NewTicker(heartbeat)
 	defer ticker.Stop()
@@ -251,13 +247,13 @@ func (b *builder) manifests() error {
 		return fmt.Errorf("copy OCM's manifests: %w", err)
 	}
 	if err := os.WriteFile(b.stamp(Manifests), []byte(b.fingerprint), 0o644); err != nil {
-		return fmt.Errorf("note that OCM's manifests are there: %w", err)
+		return fmt.Errorf("write the stamp of OCM's manifests: %w", err)
 	}
 	return nil
 }
 
-// copyYAML copies the YAML files of a tree. OCM's manifests have Go files among
-// them, which the go command would take for a package of this project.
+// copyYAML copies the YAML files of a tree. It omits the Go files among OCM's manifests,
+// which the go command would take for a package of this module.
 func copyYAML(to string, from fs.FS) error {
 	return fs.WalkDir(from, ".", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || filepath.Ext(path) != ".yaml" {
@@ -275,7 +271,7 @@ func copyYAML(to string, from fs.FS) error {
 	})
 }
 
-// goCommand runs go in the programs' module and returns what it printed.
+// goCommand runs go in the programs' module and returns its output.
 func (b *builder) goCommand(ctx context.Context, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = b.Module

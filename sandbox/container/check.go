@@ -17,13 +17,13 @@ import (
 	"open-cluster-management.io/helloworld-addon/sandbox/network"
 )
 
-// Isolation is how a program is started that runs containers and touches nothing
-// of the machine: in a PID, mount and network namespace of its own, and for a
-// caller that is not root in a user namespace, as the only user of it, 0.
+// Isolation returns the attributes of a program that runs containers without touching
+// the machine: new PID, mount and network namespaces and, unless the caller is root, a
+// user namespace in which the caller is mapped to user 0.
 //
-// The /proc that the program finds is still that of the caller's PID namespace.
-// It has to mount its own before it starts something in a user namespace, and
-// before it trusts a process id under /proc.
+// The program's /proc is still that of the caller's PID namespace. The program must
+// mount its own before it starts a process in a user namespace and before it relies on
+// a process id under /proc.
 func Isolation() *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWNET}
 	if os.Geteuid() != 0 {
@@ -34,9 +34,9 @@ func Isolation() *syscall.SysProcAttr {
 	return attr
 }
 
-// Check tries, under Isolation, all that a container needs: namespaces, mounts, a
-// pod's network. The error says what this machine forbids and which setting
-// commonly does. It leaves nothing behind.
+// Check tries everything that a container needs under Isolation: namespaces, mounts, a
+// pod's network. The error names what this machine forbids and the setting that
+// commonly forbids it. Check leaves nothing behind.
 func Check(ctx context.Context) error {
 	settings := readSettings()
 	cmd := exec.CommandContext(ctx, self, InitArg, checkArg)
@@ -51,11 +51,11 @@ func Check(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return fmt.Errorf("try a container: %w", ctx.Err())
 		}
-		said := strings.TrimSpace(output.String())
-		if said == "" {
-			said = err.Error()
+		message := strings.TrimSpace(output.String())
+		if message == "" {
+			message = err.Error()
 		}
-		return forbidden(errors.New(said), settings)
+		return forbidden(errors.New(message), settings)
 	}
 	return nil
 }
@@ -94,8 +94,8 @@ func checkInside() error {
 	return errors.Join(err, ns.Close())
 }
 
-// namespaceError says which kind of namespace cannot be made, given the error of
-// making all of them.
+// namespaceError returns the error of the first kind of namespace that cannot be
+// created; all is the error of creating them together.
 func namespaceError(all error) error {
 	for _, kind := range []struct {
 		name string
@@ -115,7 +115,7 @@ func namespaceError(all error) error {
 		if err := cmd.Start(); err != nil {
 			return fmt.Errorf("create a %s namespace: %w", kind.name, errors.Unwrap(err))
 		}
-		// It ends at once, since nobody tells it what to run.
+		// It ends at once, because it receives no order.
 		_ = cmd.Wait()
 	}
 	return fmt.Errorf("create a user, PID, mount and network namespace: %w", all)
@@ -124,13 +124,13 @@ func namespaceError(all error) error {
 // setting is a kernel setting that forbids namespaces when it has a value.
 type setting struct {
 	path, forbids string
-	// advice is what to do about it.
+	// advice is the command that changes it.
 	advice string
-	// rootToo: it counts for root as well, not only for a user namespace.
+	// rootToo is true for a setting that restricts root as well.
 	rootToo bool
 }
 
-// settings are the ones that commonly forbid namespaces.
+// settings are the kernel settings that commonly forbid namespaces.
 var settings = []setting{
 	{"kernel.unprivileged_userns_clone", "0", "sysctl -w kernel.unprivileged_userns_clone=1", false},
 	{"kernel.apparmor_restrict_unprivileged_userns", "1", "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0", false},
@@ -142,7 +142,7 @@ var settings = []setting{
 	{"user.max_ipc_namespaces", "0", "sysctl -w user.max_ipc_namespaces=15000", true},
 }
 
-// readSettings reads those that the kernel has.
+// readSettings returns the values of the settings that this kernel has.
 func readSettings() map[string]string {
 	values := map[string]string{}
 	for _, s := range settings {
@@ -155,10 +155,10 @@ func readSettings() map[string]string {
 }
 
 func forbidden(err error, values map[string]string) error {
-	return fmt.Errorf("this machine does not let a program be run as a container: %w: %s", err, advice(values, os.Geteuid() == 0))
+	return fmt.Errorf("this machine does not allow containers: %w: %s", err, advice(values, os.Geteuid() == 0))
 }
 
-// advice says what to do, from the settings' values.
+// advice returns what a user can do, given the settings' values.
 func advice(values map[string]string, root bool) string {
 	var do []string
 	for _, s := range settings {
@@ -167,7 +167,7 @@ func advice(values map[string]string, root bool) string {
 		}
 	}
 	if len(do) == 0 {
-		do = append(do, "no kernel setting known for it forbids it: a container's seccomp or AppArmor profile or a missing capability commonly does; Linux 5.12 or later is needed")
+		do = append(do, "no known kernel setting forbids it: the cause is commonly a container's seccomp or AppArmor profile or a missing capability; Linux 5.12 or later is required")
 	}
 	if !root {
 		do = append(do, "or run it as root")

@@ -36,7 +36,7 @@ func TestRefusedCheck(t *testing.T) {
 		}
 		return
 	}
-	const want = "this machine does not let a program be run as a container: create a network namespace: " +
+	const want = "this machine does not allow containers: create a network namespace: " +
 		"no space left on device: user.max_net_namespaces is 0: an administrator can change it with " +
 		"`sysctl -w user.max_net_namespaces=15000`"
 	if err == nil || err.Error() != want {
@@ -49,7 +49,7 @@ func TestInitByHand(t *testing.T) {
 	if err == nil {
 		t.Error("exit code 0")
 	}
-	if !strings.Contains(string(output), "not by hand") || strings.Count(string(output), "\n") != 1 {
+	if !strings.Contains(string(output), "do not run it by hand") || strings.Count(string(output), "\n") != 1 {
 		t.Errorf("output: got %q, want one line that says what it is", output)
 	}
 }

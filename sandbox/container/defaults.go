@@ -7,13 +7,13 @@ import (
 )
 
 const (
-	// defaultPath is what Docker and containerd use for an image without PATH.
+	// defaultPath is Docker's and containerd's PATH for an image without one.
 	defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 	// maxHostname is the kubelet's limit; the kernel's is 64.
 	maxHostname = 63
 )
 
-// environment adds what a container runtime adds where it is missing. The last
+// environment adds the variables of a container runtime unless they are set. The last
 // entry of a name wins.
 func environment(env []string, hostname string) []string {
 	var out []string
@@ -35,8 +35,8 @@ func environment(env []string, hostname string) []string {
 	return out
 }
 
-// shortHostname cuts a name as the kubelet does: to 63 bytes, and so that it
-// does not end in a dot or a hyphen.
+// shortHostname truncates a name as kubelet does: to 63 bytes, without a dot or a
+// hyphen at its end.
 func shortHostname(name string) string {
 	if len(name) <= maxHostname {
 		return name
@@ -44,7 +44,7 @@ func shortHostname(name string) string {
 	return strings.TrimRight(name[:maxHostname], "-.")
 }
 
-// hostsFile is the content of /etc/hosts. The address may be empty.
+// hostsFile returns the content of /etc/hosts. The address may be empty.
 func hostsFile(hostname, address string, hosts []Host) string {
 	var b strings.Builder
 	b.WriteString("127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n")
@@ -57,7 +57,7 @@ func hostsFile(hostname, address string, hosts []Host) string {
 	return b.String()
 }
 
-// parents is the set of the directories above the paths, without the root.
+// parents returns the set of the directories above the paths, without the root.
 func parents(paths []string) map[string]bool {
 	set := map[string]bool{}
 	for _, p := range paths {
@@ -68,7 +68,7 @@ func parents(paths []string) map[string]bool {
 	return set
 }
 
-// mapped tells whether a table of the form of /proc/self/uid_map maps an id.
+// mapped reports whether a table in the format of /proc/self/uid_map maps an id.
 func mapped(table string, id int) bool {
 	for line := range strings.Lines(table) {
 		var first, outside, count int

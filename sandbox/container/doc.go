@@ -7,24 +7,24 @@
 //   - Its own PID, mount, UTS and IPC namespace, and the network namespace that
 //     the caller gives. It is process 1: when it ends, all its descendants end,
 //     and a SIGTERM that it does not handle is ignored, as everywhere.
-//   - As root a tmpfs in which the directories and files of the image are
-//     mounted read-only; a directory in which a mount point is needed, and an
-//     empty one of the image, is on the tmpfs instead, with the image's mode
-//     and owner. There is no /tmp, nor anything else that the image lacks, but
-//     for /proc, /dev and /etc/hosts, hostname and resolv.conf.
-//   - A fresh /proc with the usual paths masked or read-only, where the kernel
-//     forbids one the caller's, read-only; in /dev null, zero, full, random,
+//   - As root directory a tmpfs in which the directories and files of the image are
+//     mounted read-only. A directory in which a mount point is needed, and an
+//     empty directory of the image, is on the tmpfs instead, with the image's
+//     mode and owner. Only /proc, /dev and /etc/hosts, hostname and resolv.conf
+//     are added: for example, there is no /tmp unless the image has one.
+//   - A new /proc with the usual paths masked or read-only; if the kernel forbids
+//     that, the caller's /proc, read-only. In /dev null, zero, full, random,
 //     urandom, tty, shm, fd, stdin, stdout, stderr.
 //   - The user and groups that the caller names, no_new_privs, and no capability
-//     but those that the caller names. In a user namespace with one mapped user,
-//     which is what a caller has who is not root, the program runs as that user
-//     (0 inside), also without capabilities, and supplementary groups are left.
+//     but those that the caller names. A caller that is not root has a user
+//     namespace with one mapped user: there the program runs as that user (0
+//     inside), without capabilities, and keeps the supplementary groups.
 //
 // # What it does not do
 //
 // No cgroups, so no limits and no memory accounting; no seccomp or LSM profile;
 // no /sys; no terminal, no exec into a running container, no checkpoint; changes
-// to files of the image are refused rather than copied up. It is a fence between
+// to files of the image fail instead of being copied up. It is a fence between
 // programs that trust each other, not a defence.
 //
 // # What the caller needs
@@ -32,5 +32,5 @@
 // CAP_SYS_ADMIN over its user and mount namespaces, Linux 5.12 (mount_setattr),
 // and a main function that calls [Init] when its first argument is [InitArg]:
 // the program starts itself again for the part that must happen inside the new
-// namespaces. [Check] says whether the machine allows it all.
+// namespaces. [Check] reports whether the machine allows all of it.
 package container

@@ -17,32 +17,31 @@ import (
 const (
 	// InitArg is the first argument of the program that calls Init.
 	InitArg = "container-init"
-	// checkArg, after it, is the part of Check that happens in namespaces.
+	// checkArg, after InitArg, selects the part of Check inside the namespaces.
 	checkArg = "check"
 
 	orderFD, reportFD = 3, 4
 )
 
-// Init is the part of Start that happens inside the container: main calls it,
-// and nothing before it, when os.Args[1] is InitArg. It does not return when it
-// succeeds, because the process becomes the container's program. An error that
-// the caller of Start hears of is a *StartError, and main then has only to exit
-// with a code that is not 0; any other error is main's to print. Nil (after a
-// rehearsal of Check) is exit code 0.
+// Init is the part of Start that runs inside the container. main calls it first when
+// os.Args[1] is InitArg. On success it does not return, because the process becomes
+// the container's program; only after a rehearsal of Check it returns nil. The caller
+// of Start gets a *StartError itself, so main only exits with a code other than 0; main
+// prints any other error.
 func Init() error {
 	if len(os.Args) > 2 && os.Args[2] == checkArg {
 		return checkInside()
 	}
-	// Capabilities and no_new_privs belong to a thread, and the thread that
-	// calls exec is the one whose own count.
+	// Capabilities and no_new_privs belong to a thread, and the program inherits
+	// those of the thread that calls exec.
 	runtime.LockOSThread()
 	if err := unix.CloseRange(orderFD, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
-		return fmt.Errorf("close inherited files on exec: %w (Linux 5.12 or later is needed)", err)
+		return fmt.Errorf("close inherited files on exec: %w (Linux 5.12 or later is required)", err)
 	}
 	to := os.NewFile(reportFD, "report")
 	var o order
 	if err := json.NewDecoder(os.NewFile(orderFD, "order")).Decode(&o); err != nil {
-		return fmt.Errorf("read what to run (%s is started by the sandbox itself, not by hand): %w", InitArg, err)
+		return fmt.Errorf("read the order (the sandbox runs %s, do not run it by hand): %w", InitArg, err)
 	}
 
 	if err := o.create(); err != nil {
@@ -60,7 +59,7 @@ func refuse(to *os.File, o order, reason string, err error) error {
 	return &StartError{Reason: reason, ID: o.Spec.ID, Err: err}
 }
 
-// create makes the container around the calling thread.
+// create turns the calling thread's namespaces into the container.
 func (o order) create() error {
 	spec := o.Spec
 	unix.Umask(0o022)
@@ -73,14 +72,14 @@ func (o order) create() error {
 	if err := unix.Sethostname([]byte(shortHostname(spec.Hostname))); err != nil {
 		return fmt.Errorf("set the host name %q: %w", spec.Hostname, err)
 	}
-	// Before the user changes: it may be a directory that only root can enter.
+	// Before the change of the user: only root may be allowed to enter it.
 	if err := unix.Chdir(path.Join("/", spec.Dir)); err != nil {
 		return fmt.Errorf("enter the working directory %s: %w", spec.Dir, err)
 	}
 	return becomeUser(spec)
 }
 
-// execute turns the process into the program.
+// execute replaces the process by the program.
 func (o order) execute() error {
 	env := environment(o.Spec.Env, shortHostname(o.Spec.Hostname))
 	os.Clearenv()
@@ -100,19 +99,19 @@ func (o order) execute() error {
 	return nil
 }
 
-// Why a container did not start, by the kubelet's names.
+// The reasons of a StartError, which are kubelet's.
 const (
-	// ReasonCreate: its root, mounts or namespaces could not be made.
+	// ReasonCreate: its root, mounts or namespaces could not be created.
 	ReasonCreate = "CreateContainerError"
 	// ReasonRun: the program could not be run in it.
 	ReasonRun = "RunContainerError"
 )
 
-// StartError is a container that did not start.
+// StartError is the error of a container that did not start.
 type StartError struct {
 	// Reason is ReasonCreate or ReasonRun.
 	Reason string
-	// ID is the container's.
+	// ID identifies the container.
 	ID  string
 	Err error
 }
@@ -127,24 +126,24 @@ func (e *StartError) Error() string {
 
 func (e *StartError) Unwrap() error { return e.Err }
 
-// order is what the caller tells the program that it starts.
+// order is the message from Start to Init.
 type order struct {
 	Spec Spec
 	// Address is the container's IP address, for /etc/hosts; it may be empty.
 	Address string
-	// Rehearse stops before the program is run.
+	// Rehearse ends Init before it runs the program.
 	Rehearse bool
 }
 
-// report is what comes back. The last one counts: Executing is said before the
-// attempt, since nobody can say it after.
+// report is the message from Init to Start. The last one counts. Executing is sent
+// before exec, because a successful exec ends Init.
 type report struct {
 	Executing       bool   `json:",omitempty"`
 	Reason, Message string `json:",omitempty"`
 }
 
-// readReport reads to the end, which comes when the program runs: the pipe is
-// closed on exec. It returns nil for a program that runs.
+// readReport reads reports until the pipe is closed, which exec does. It returns nil
+// if the program runs.
 func readReport(r io.Reader, id string) error {
 	var last report
 	for decoder := json.NewDecoder(r); ; {
@@ -165,10 +164,10 @@ func readReport(r io.Reader, id string) error {
 	return nil
 }
 
-// errEarlyEnd is an Init that was killed, or that main never called.
+// errEarlyEnd means that Init was killed, or that main did not call it.
 var errEarlyEnd = errors.New(InitArg + " ended before it ran the program")
 
-// write sends a report; a caller that is gone needs none.
+// write sends a report. It ignores errors: the caller may be gone.
 func (r report) write(w *os.File) {
 	_ = json.NewEncoder(w).Encode(r)
 }

@@ -16,15 +16,16 @@ var (
 		"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2",
 	}
 
-	// The paths of /proc that container runtimes hide or make read-only (the
-	// list is Docker's default). A program that runs as the machine's root
-	// without capabilities could write kernel settings otherwise: they ask for
-	// the owner alone.
+	// The paths of /proc that container runtimes hide or make read-only. The list
+	// is Docker's default:
+	// https://github.com/moby/moby/blob/v27.0.0/oci/defaults.go
+	// Otherwise a program that runs as the machine's root could write kernel
+	// settings even without capabilities, because it owns their files.
 	hidden   = []string{"acpi", "interrupts", "kcore", "keys", "latency_stats", "sched_debug", "scsi", "timer_list", "timer_stats"}
 	readOnly = []string{"bus", "fs", "irq", "sys", "sysrq-trigger"}
 )
 
-// mountKernelFiles makes /proc and /dev below root.
+// mountKernelFiles mounts /proc and /dev below root.
 func mountKernelFiles(root string) error {
 	if err := mountProc(filepath.Join(root, "proc")); err != nil {
 		return err
@@ -38,8 +39,8 @@ func mountProc(target string) error {
 	}
 	err := unix.Mount("proc", target, "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")
 	if errors.Is(err, unix.EPERM) {
-		// In a user namespace the kernel gives no fresh /proc to one whose own
-		// has parts hidden, as in a container.
+		// In a user namespace the kernel refuses a new /proc if parts of the
+		// caller's own are hidden, for example in a container.
 		err = bind("/proc", target, true)
 	}
 	if err != nil {
@@ -58,7 +59,7 @@ func mountProc(target string) error {
 	return nil
 }
 
-// restrict applies f to a path unless the kernel has none such.
+// restrict applies f to a path if the kernel has it.
 func restrict(at string, f func(string) error) error {
 	if _, err := os.Lstat(at); errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -18,11 +18,11 @@ import (
 )
 
 const (
-	// self is the running program, also when its file was replaced meanwhile.
+	// self is the running program, even if its file has been replaced.
 	self = "/proc/self/exe"
-	// outputDelay bounds the wait for the rest of a container's output. All its
-	// processes are gone by then, so it is for an end of a pipe that they gave
-	// to somebody else.
+	// outputDelay limits the wait for the rest of a container's output. All its
+	// processes have ended by then, but they may have passed the pipe to a process
+	// outside the container.
 	outputDelay = 5 * time.Second
 
 	cloneFlags = unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC
@@ -34,23 +34,23 @@ type Process struct {
 	wait func() (Exit, error)
 }
 
-// Exit is how a container ended.
+// Exit describes the end of a container.
 type Exit struct {
-	// Code is the exit code, or 128 and the signal's number.
+	// Code is the exit code, or 128 plus the signal's number.
 	Code int
-	// Signal is what killed it; 0 when nothing did.
+	// Signal is the signal that killed it, 0 if none did.
 	Signal syscall.Signal
 }
 
-// Start runs a container in the network namespace, or in the caller's when ns is
-// nil. When it returns, the program runs. A container that cannot be set up and a
-// program that cannot be run are a *StartError. The context is for the start
-// alone; the container goes on when it ends.
+// Start runs a container in the network namespace, or in the caller's if ns is nil.
+// When it returns nil, the program runs. If the container cannot be created or the
+// program cannot be run, the error is a *StartError. ctx limits the start only; the
+// container outlives it.
 //
-// A writer that is an *os.File is handed to the program. Others are written to
-// until Wait returns, one write at a time even when both are the same; one that
-// fails is not written to any more, and the program is spared. A nil writer
-// discards. The caller must call Wait.
+// The program inherits a writer that is an *os.File. Start copies the output to other
+// writers until Wait returns, one write at a time even if both are the same. After a
+// failed write it discards that output, so that the program does not notice. A nil
+// writer discards. The caller must call Wait.
 func Start(ctx context.Context, spec Spec, ns *network.Namespace, stdout, stderr io.Writer) (*Process, error) {
 	return start(ctx, order{Spec: spec}, ns, stdout, stderr)
 }
@@ -76,7 +76,7 @@ func start(ctx context.Context, o order, ns *network.Namespace, stdout, stderr i
 	return &Process{cmd: cmd, wait: sync.OnceValues(func() (Exit, error) { return await(cmd, out) })}, nil
 }
 
-// launch starts the command and hears from it that the program runs.
+// launch starts the command and waits for its report that the program runs.
 func launch(ctx context.Context, o order, cmd *exec.Cmd, run func() error) error {
 	fail := func(err error) error { return &StartError{Reason: ReasonCreate, ID: o.Spec.ID, Err: err} }
 	orderRead, orderWrite, err := os.Pipe()
@@ -99,12 +99,12 @@ func launch(ctx context.Context, o order, cmd *exec.Cmd, run func() error) error
 	}
 
 	stop := context.AfterFunc(ctx, func() { _ = cmd.Process.Kill() })
-	// A reader that is gone has said why in its report, or says nothing.
+	// An error means that the reader has ended; readReport returns why.
 	_ = json.NewEncoder(orderWrite).Encode(o)
 	orderWrite.Close()
 	err = readReport(reportRead, o.Spec.ID)
 	if !stop() {
-		err = fail(fmt.Errorf("start given up: %w", context.Cause(ctx)))
+		err = fail(fmt.Errorf("start canceled: %w", context.Cause(ctx)))
 	}
 	if err == nil {
 		return nil
@@ -117,16 +117,16 @@ func launch(ctx context.Context, o order, cmd *exec.Cmd, run func() error) error
 	return err
 }
 
-// Pid is the program's process id in the caller's PID namespace.
+// Pid returns the program's process id in the caller's PID namespace.
 func (p *Process) Pid() int { return p.cmd.Process.Pid }
 
-// Signal sends a signal to the program; SIGKILL ends all of the container. It
-// returns os.ErrProcessDone when the container has ended.
+// Signal sends a signal to the program. SIGKILL ends the whole container. The error is
+// os.ErrProcessDone if the container has ended.
 func (p *Process) Signal(signal os.Signal) error { return p.cmd.Process.Signal(signal) }
 
-// Wait waits until the container has ended, with all its processes, and its
-// output has been written. The error, if any, is of writing the output; Exit is
-// right nevertheless. It may be called several times.
+// Wait waits until all processes of the container have ended and its output is
+// written. An error is about the output; Exit is valid in any case. Wait may be called
+// several times.
 func (p *Process) Wait() (Exit, error) { return p.wait() }
 
 func await(cmd *exec.Cmd, out *outputs) (Exit, error) {
@@ -151,13 +151,13 @@ func exitOf(status syscall.WaitStatus) Exit {
 	return Exit{Code: status.ExitStatus()}
 }
 
-// outputs are the writers of one container, written to in turn.
+// outputs serializes the writes of one container.
 type outputs struct {
 	mu    sync.Mutex
 	first error
 }
 
-// sink wraps a writer, but for a file: the program gets that itself.
+// sink wraps a writer. It returns a file as it is, because the program inherits it.
 func (o *outputs) sink(w io.Writer) io.Writer {
 	switch w := w.(type) {
 	case nil:
@@ -177,8 +177,8 @@ func (o *outputs) err() error {
 	return o.first
 }
 
-// sink goes on taking what it is given when its writer fails: a disk full of
-// logs must not kill the program with SIGPIPE.
+// sink discards its input after its writer has failed. Otherwise, for example, a full
+// disk would kill the program with SIGPIPE.
 type sink struct {
 	outputs *outputs
 	writer  io.Writer

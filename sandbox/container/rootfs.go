@@ -23,7 +23,7 @@ func buildRoot(spec Spec, address string) error {
 	if err := isDirectory("root", spec.Root); err != nil {
 		return err
 	}
-	// What is mounted here is nobody else's business.
+	// Keeps the mounts below invisible to other namespaces.
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("make the mounts private: %w", err)
 	}
@@ -59,14 +59,14 @@ func buildRoot(spec Spec, address string) error {
 	return nil
 }
 
-// enterRoot makes a mounted directory the root of the mount namespace and lets
-// go of the old root.
+// enterRoot makes a mounted directory the root of the mount namespace and detaches
+// the old root.
 func enterRoot(root string) error {
 	if err := unix.Chdir(root); err != nil {
 		return fmt.Errorf("enter the root directory: %w", err)
 	}
-	// With both names the same the old root lies on top of the new one, so no
-	// directory is needed to put it in.
+	// With "." for both, the old root is mounted over the new one, so it needs no
+	// directory (pivot_root(2)).
 	if err := unix.PivotRoot(".", "."); err != nil {
 		return fmt.Errorf("pivot to the root directory (not possible inside a chroot or an initramfs): %w", err)
 	}
@@ -79,8 +79,8 @@ func enterRoot(root string) error {
 	return nil
 }
 
-// openDirectories are the directories of the image, links resolved, in which
-// something has to be made: they cannot be the image's own.
+// openDirectories returns the directories of the image, with links resolved, in which
+// a file or directory must be created. They cannot be the image's own.
 func openDirectories(spec Spec, files []etcFile) (map[string]bool, error) {
 	var made []string
 	targets := []string{spec.Dir}
@@ -122,16 +122,16 @@ func (m Mount) mount(root string) error {
 	return nil
 }
 
-// mountPoint makes an empty directory or file where nothing is.
+// mountPoint creates an empty directory or file unless the target exists.
 func mountPoint(target string, dir bool) error {
 	info, err := os.Stat(target)
 	switch {
 	case err == nil && info.IsDir() != dir:
-		return fmt.Errorf("one of the source and what is there is a directory, the other is not")
+		return fmt.Errorf("only one of source and target is a directory")
 	case err == nil:
 		return nil
 	case !errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("look at the mount point: %w", err)
+		return fmt.Errorf("inspect the mount point: %w", err)
 	}
 	above := target
 	if !dir {
@@ -154,7 +154,7 @@ func createFile(target string) error {
 	return file.Close()
 }
 
-// makeWorkingDir makes the working directory where it is missing.
+// makeWorkingDir creates the working directory unless it exists.
 func makeWorkingDir(spec Spec) error {
 	dir, err := securejoin.SecureJoin(spec.Root, path.Join("/", spec.Dir))
 	if err != nil {
@@ -169,7 +169,7 @@ func makeWorkingDir(spec Spec) error {
 func isDirectory(what, dir string) error {
 	info, err := os.Stat(dir)
 	if err != nil {
-		return fmt.Errorf("look at the %s directory: %w", what, err)
+		return fmt.Errorf("inspect the %s directory: %w", what, err)
 	}
 	if !info.IsDir() {
 		return fmt.Errorf("%s directory %s is not a directory", what, dir)
@@ -177,15 +177,15 @@ func isDirectory(what, dir string) error {
 	return nil
 }
 
-// imageTree puts an image into a root without writing to the image.
+// imageTree mounts an image into a root without writing to the image.
 type imageTree struct {
 	image, root string
-	// open are the directories that are made on the root's own file system.
+	// open is the set of directories to create on the root's own file system.
 	open map[string]bool
 }
 
-// place puts the content of an image's directory into the same directory of the
-// root.
+// place mounts the content of a directory of the image into the same directory of
+// the root.
 func (t imageTree) place(dir string) error {
 	entries, err := os.ReadDir(filepath.Join(t.image, dir))
 	if err != nil {
@@ -193,7 +193,7 @@ func (t imageTree) place(dir string) error {
 	}
 	for _, entry := range entries {
 		at := filepath.Join(dir, entry.Name())
-		// The container's own are mounted there.
+		// The container gets its own.
 		if at == "/proc" || at == "/dev" {
 			continue
 		}
@@ -235,12 +235,12 @@ func (t imageTree) placeEntry(at string, entry fs.DirEntry) error {
 	return t.place(at)
 }
 
-// copyDir makes a directory with the mode of another one, and with its owner
-// where the user namespace knows that.
+// copyDir creates a directory with the mode of the entry, and with its owner if the
+// user namespace maps it.
 func copyDir(entry fs.DirEntry, target string) error {
 	info, err := entry.Info()
 	if err != nil {
-		return fmt.Errorf("look at the image's directory: %w", err)
+		return fmt.Errorf("inspect the image's directory: %w", err)
 	}
 	if err := os.Mkdir(target, 0o755); err != nil {
 		return err
@@ -270,15 +270,14 @@ func isEmpty(dir string) (bool, error) {
 	return false, nil
 }
 
-// noNames is the /etc/resolv.conf of a container that has none given. Without a
-// line for a server, resolvers ask 127.0.0.1, where nobody answers, and fail at
-// once.
+// noNames is the /etc/resolv.conf by default. Without a name server in it, resolvers
+// ask 127.0.0.1, where none listens, and fail at once.
 const noNames = "# No name server here.\n"
 
 // etcFile is a file that a container runtime writes into every container.
 type etcFile struct{ path, content string }
 
-// etcFiles are the files of /etc.
+// etcFiles returns the files of /etc.
 func etcFiles(spec Spec, address string) []etcFile {
 	hostname := shortHostname(spec.Hostname)
 	resolv := spec.ResolvConf
@@ -292,7 +291,7 @@ func etcFiles(spec Spec, address string) []etcFile {
 	}
 }
 
-// writeFiles puts the files in place of the image's.
+// writeFiles replaces the image's files.
 func writeFiles(root string, files []etcFile) error {
 	for _, file := range files {
 		dir, err := securejoin.SecureJoin(root, filepath.Dir(file.path))
@@ -309,7 +308,7 @@ func writeFiles(root string, files []etcFile) error {
 	return nil
 }
 
-// replaceFile writes a new file, also where the image's is mounted.
+// replaceFile writes a new file, also over a mounted file of the image.
 func replaceFile(target, content string) error {
 	if err := unix.Unmount(target, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW); err != nil &&
 		!errors.Is(err, unix.EINVAL) && !errors.Is(err, fs.ErrNotExist) {
@@ -321,9 +320,9 @@ func replaceFile(target, content string) error {
 	return os.WriteFile(target, []byte(content), 0o644)
 }
 
-// bind makes source appear at target too, with what is mounted below it: in a
-// user namespace the kernel refuses to show a directory without the mounts that
-// cover parts of it.
+// bind mounts source at target, with all mounts below it. In a user namespace the
+// kernel refuses a bind mount that would uncover directories below other mounts
+// (mount_namespaces(7)).
 func bind(source, target string, readOnly bool) error {
 	if err := unix.Mount(source, target, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
 		return fmt.Errorf("bind %s: %w", source, err)
@@ -334,8 +333,8 @@ func bind(source, target string, readOnly bool) error {
 	return nil
 }
 
-// setReadOnly adds the one attribute to a mount. A remount, as older kernels want
-// it, would have to repeat the attributes that a user namespace locks.
+// setReadOnly makes a mount read-only. It changes this attribute alone, since a
+// remount would have to repeat all attributes that a user namespace locks.
 func setReadOnly(target string, flags uint) error {
 	attr := &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
 	if err := unix.MountSetattr(unix.AT_FDCWD, target, flags, attr); err != nil {

@@ -10,21 +10,20 @@ import (
 	"github.com/moby/sys/capability"
 )
 
-// Spec says how a container is run.
+// Spec configures a container.
 type Spec struct {
 	// ID names the container in the mount table and in errors.
 	ID string
-	// Hostname is cut to 63 bytes, as the kubelet does.
+	// Hostname is truncated to 63 bytes, as kubelet does.
 	Hostname string
 
-	// Image is the directory that is the image's root file system. It is not
+	// Image is the directory with the image's root file system. It is never
 	// written to.
 	Image string
-	// Root is an empty directory of the caller's, on which the container's root
-	// is mounted. The mount is in the container's mount namespace: for everyone
-	// else the directory stays empty.
+	// Root is an empty directory on which the container's root is mounted, in the
+	// container's mount namespace. Outside that the directory stays empty.
 	Root string
-	// ReadOnlyRoot makes the root read-only, but not the mounts in it.
+	// ReadOnlyRoot makes the root read-only; it does not affect Mounts.
 	ReadOnlyRoot bool
 	// Mounts are mounted in order.
 	Mounts []Mount
@@ -32,34 +31,33 @@ type Spec struct {
 	// Args is the program and its arguments. A program without a slash is
 	// looked up in the PATH of Env inside the container.
 	Args []string
-	// Env is the whole environment, as NAME=value. PATH, HOME and HOSTNAME are
-	// added where they are missing.
+	// Env is the environment as NAME=value. PATH, HOME and HOSTNAME have defaults.
 	Env []string
-	// Dir is the working directory, / when empty. It is made when missing.
+	// Dir is the working directory, by default /. It is created if necessary.
 	Dir string
 
-	// UID, GID and Groups are whom the program runs as. An id that the user
-	// namespace does not map is left at 0.
+	// UID, GID and Groups are the program's user and groups. An id that the user
+	// namespace does not map becomes 0.
 	UID, GID int
 	Groups   []int
-	// Capabilities are the ones kept, by the names that Kubernetes uses, such as
-	// NET_BIND_SERVICE. None is kept unless it is named here, and a program that
-	// does not run as 0 has none at all, as with Kubernetes.
+	// Capabilities are those that the program keeps, by Kubernetes' names, for
+	// example NET_BIND_SERVICE. All others are dropped. As in Kubernetes, a program
+	// that does not run as user 0 has none.
 	Capabilities []string
 
-	// Hosts are the lines of /etc/hosts beside the usual ones.
+	// Hosts are additional lines of /etc/hosts.
 	Hosts []Host
-	// ResolvConf is the content of /etc/resolv.conf: names are not resolved
-	// when it is empty.
+	// ResolvConf is the content of /etc/resolv.conf. If it is empty, no name is
+	// resolved.
 	ResolvConf string
 }
 
-// Mount puts a directory or file of the caller's at a place in the container.
+// Mount mounts a file or directory of the caller in the container.
 type Mount struct {
-	// Source is there before the start; a symbolic link is followed then, once.
+	// Source must exist at the start. A symbolic link is resolved then, once.
 	Source string
-	// Target is a path in the container. Where it is missing it is made, in the
-	// container's own root and never in the image.
+	// Target is a path in the container. If it does not exist, it is created in the
+	// container's own root, never in the image.
 	Target   string
 	ReadOnly bool
 }
@@ -70,7 +68,7 @@ type Host struct {
 	Names []string
 }
 
-// validate returns everything that is wrong with the spec by itself.
+// validate returns an error that joins everything that is invalid in the spec.
 func (s Spec) validate() error {
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
@@ -119,8 +117,8 @@ func (m Mount) validate() error {
 	return errors.Join(errs...)
 }
 
-// capabilities translates names such as NET_BIND_SERVICE; CAP_NET_BIND_SERVICE
-// and ALL are understood too.
+// capabilities converts names, for example NET_BIND_SERVICE, CAP_NET_BIND_SERVICE or
+// ALL.
 func capabilities(names []string) ([]capability.Cap, error) {
 	var kept []capability.Cap
 	var errs []error
@@ -132,7 +130,7 @@ func capabilities(names []string) ([]capability.Cap, error) {
 		}
 		i := slices.IndexFunc(known, func(c capability.Cap) bool { return c.String() == short })
 		if i < 0 {
-			errs = append(errs, fmt.Errorf("capability %q is not known: use a name such as NET_BIND_SERVICE", name))
+			errs = append(errs, fmt.Errorf("unknown capability %q: use a name such as NET_BIND_SERVICE", name))
 			continue
 		}
 		kept = append(kept, known[i])

@@ -30,7 +30,7 @@ func TestValidateReportsEverything(t *testing.T) {
 		`"NUL=\x00" contains a NUL byte`,
 		"user or group id -1 is negative",
 		"user or group id -2 is negative",
-		`capability "FLY" is not known: use a name such as NET_BIND_SERVICE`,
+		`unknown capability "FLY": use a name such as NET_BIND_SERVICE`,
 	}
 	err := bad.validate()
 	if err == nil {

@@ -55,7 +55,7 @@ func TestContainerStartErrors(t *testing.T) {
 		},
 		"a file over a directory": {
 			func(s *Spec) { s.Mounts = []Mount{{Source: file, Target: "/data"}} },
-			ReasonCreate, "mount /data: one of the source and what is there is a directory",
+			ReasonCreate, "mount /data: only one of source and target is a directory",
 		},
 		"a directory below a file": {
 			func(s *Spec) { s.Mounts = []Mount{{Source: t.TempDir(), Target: "/taken/below"}} },
@@ -72,7 +72,7 @@ func TestContainerStartErrors(t *testing.T) {
 		},
 		"no such image": {
 			func(s *Spec) { s.Image = "/nowhere" },
-			ReasonCreate, "look at the image directory: stat /nowhere: no such file or directory",
+			ReasonCreate, "inspect the image directory: stat /nowhere: no such file or directory",
 		},
 		"an image that is a file": {
 			func(s *Spec) { s.Image = file },
@@ -80,7 +80,7 @@ func TestContainerStartErrors(t *testing.T) {
 		},
 		"no such root": {
 			func(s *Spec) { s.Root = "/nowhere" },
-			ReasonCreate, "look at the root directory: stat /nowhere: no such file or directory",
+			ReasonCreate, "inspect the root directory: stat /nowhere: no such file or directory",
 		},
 		"a working directory that is a file": {
 			func(s *Spec) { s.Dir = "/data/file" },

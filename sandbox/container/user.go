@@ -10,8 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// becomeUser gives up everything that the spec does not name. The order matters:
-// each step needs what a later one takes away.
+// becomeUser changes to the spec's user and groups and drops all capabilities that the
+// spec does not name. The order matters: each step needs permissions that a later step
+// drops.
 func becomeUser(spec Spec) error {
 	kept, err := capabilities(spec.Capabilities)
 	if err != nil {
@@ -38,9 +39,9 @@ func becomeUser(spec Spec) error {
 	return nil
 }
 
-// keep narrows the capabilities to those that are both had and wanted. A user
-// other than 0 has none any more. What 0 keeps over exec is what it has and the
-// bounding set allows.
+// keep reduces the capabilities to those that are both present and wanted. A user other
+// than 0 has none at this point. User 0 keeps over exec those that it has and that the
+// bounding set allows (capabilities(7)).
 func keep(caps capability.Capabilities, kept []capability.Cap) error {
 	had, err := capability.NewPid2(0)
 	if err != nil {
@@ -60,20 +61,19 @@ func keep(caps capability.Capabilities, kept []capability.Cap) error {
 	return nil
 }
 
-// setIDs changes to the wanted user and groups where the user namespace has
-// them.
+// setIDs changes to the spec's user and groups as far as the user namespace maps them.
 func setIDs(spec Spec) error {
 	setgroups, err := os.ReadFile("/proc/self/setgroups")
 	if err != nil {
-		return fmt.Errorf("read whether groups may be set: %w", err)
+		return fmt.Errorf("read the setgroups permission: %w", err)
 	}
 	gids, err := os.ReadFile("/proc/self/gid_map")
 	if err != nil {
-		return fmt.Errorf("read which groups are mapped: %w", err)
+		return fmt.Errorf("read the mapped groups: %w", err)
 	}
 	uids, err := os.ReadFile("/proc/self/uid_map")
 	if err != nil {
-		return fmt.Errorf("read which users are mapped: %w", err)
+		return fmt.Errorf("read the mapped users: %w", err)
 	}
 	if strings.TrimSpace(string(setgroups)) == "allow" {
 		groups := []int{}
@@ -99,8 +99,8 @@ func setIDs(spec Spec) error {
 	return nil
 }
 
-// giveOutputs makes the user the owner of the pipes that its output goes to, so
-// that it can open /dev/stdout. It is a convenience: a failure is no error.
+// giveOutputs makes the user the owner of the output pipes, so that the program can
+// open /dev/stdout. It ignores errors: most programs do not need this.
 func giveOutputs(spec Spec) {
 	for fd := 1; fd <= 2; fd++ {
 		var stat unix.Stat_t

@@ -21,17 +21,16 @@ import (
 	"open-cluster-management.io/helloworld-addon/sandbox/process"
 )
 
-// restarted are the programs that a restore stops, in this order, and starts in
-// the reverse one: etcd, the API server, and those that Kubernetes' documentation
-// names beside it, since they may rely on what they have seen:
+// restarted lists the programs that a restore stops in this order and starts in reverse:
+// etcd, the API server, and the programs with caches that Kubernetes' documentation names:
 // https://kubernetes.io/docs/tasks/administer-cluster/configure-upgrade-etcd/#restoring-an-etcd-cluster
 var restarted = []string{"kube-scheduler", "kube-controller-manager", "kube-apiserver", "etcd"}
 
-// answerTimeout bounds the wait for an API server to answer again.
+// answerTimeout limits the wait for an API server to answer again.
 const answerTimeout = 2 * time.Minute
 
-// Snapshot saves etcd's database of a cluster to the file. etcd is stopped
-// meanwhile, for about a second.
+// Snapshot saves the etcd database of a cluster to the file. It stops etcd for about a
+// second.
 func (s *Sandbox) Snapshot(ctx context.Context, cluster, file string) error {
 	if _, err := s.index(cluster); err != nil {
 		return err
@@ -48,12 +47,12 @@ func (s *Sandbox) Snapshot(ctx context.Context, cluster, file string) error {
 	return s.awaitAnswer(ctx, cluster)
 }
 
-// Restore replaces the data of a cluster's etcd by a snapshot's. programs is the
-// directory of the built programs.
+// Restore replaces the data of a cluster's etcd by a snapshot. programs is the directory of
+// the built programs.
 //
-// The revision is raised above all that clients may have seen, and everything
-// before is marked as compacted. Otherwise watches that go on would wait for a
-// revision of the future, and informers would keep what is gone:
+// It raises the revision above all revisions that clients may have seen, and marks all
+// earlier ones as compacted. Otherwise open watches would wait for a future revision, and
+// informers would keep deleted objects:
 // https://etcd.io/docs/v3.6/op-guide/recovery/#restoring-with-revision-bump
 func (s *Sandbox) Restore(ctx context.Context, cluster, file, programs string) error {
 	index, err := s.index(cluster)
@@ -66,7 +65,7 @@ func (s *Sandbox) Restore(ctx context.Context, cluster, file, programs string) e
 		return fmt.Errorf("remove an unfinished restore: %w", err)
 	}
 	args := append([]string{"snapshot", "restore", file, "--data-dir=" + restored}, controlplane.EtcdMember(cluster, index)...)
-	// A file that was copied from etcd's directory has no hash.
+	// A file copied from etcd's directory has no hash.
 	args = append(args, "--skip-hash-check", "--mark-compacted", fmt.Sprintf("--bump-revision=%d", bump(time.Now())))
 	out, err := exec.CommandContext(ctx, filepath.Join(programs, "etcdutl"), args...).CombinedOutput()
 	if err != nil {
@@ -78,12 +77,13 @@ func (s *Sandbox) Restore(ctx context.Context, cluster, file, programs string) e
 	return s.awaitAnswer(ctx, cluster)
 }
 
-// bump returns by how much to raise the revision of a snapshot that is restored
-// at this time. Of two restores of one snapshot the later one is raised more, by
-// 1,000 a second, which is more than a sandbox writes.
+// bump returns the increase of the revision for a restore at this time. It grows by 1,000
+// a second, which is more than a sandbox writes, so a later restore of the same snapshot
+// has higher revisions.
 func bump(now time.Time) int64 { return now.UnixMilli() }
 
-// replaceData stops what works with etcd's data, replaces it, and starts it again.
+// replaceData stops the programs that depend on etcd's data, replaces the data, and starts
+// them again.
 func (s *Sandbox) replaceData(ctx context.Context, dir, restored string) error {
 	for _, program := range restarted {
 		if err := process.SwitchOf(dir, program).Off(ctx); err != nil {
@@ -100,7 +100,7 @@ func (s *Sandbox) replaceData(ctx context.Context, dir, restored string) error {
 	return err
 }
 
-// index is the number of a cluster, a hub or a managed one.
+// index returns the index of a hub or managed cluster.
 func (s *Sandbox) index(cluster string) (int, error) {
 	if i := slices.Index(s.record.Clusters, cluster); i >= 0 {
 		return i, nil
@@ -129,7 +129,7 @@ func (s *Sandbox) awaitAnswer(ctx context.Context, cluster string) error {
 	return nil
 }
 
-// copyFile copies a file; the target is whole or not there.
+// copyFile copies a file. After an error there is no target.
 func copyFile(from, to string) (err error) {
 	source, err := os.Open(from)
 	if err != nil {

@@ -25,7 +25,7 @@ type Sandbox struct {
 	record statedir.Record
 }
 
-// Open reads what there is in the sandbox's directory.
+// Open returns the running sandbox of a directory.
 func Open(dir string) (*Sandbox, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -33,7 +33,7 @@ func Open(dir string) (*Sandbox, error) {
 	}
 	record, err := statedir.Read(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("no sandbox in %s: make sandbox-up starts one", dir)
+		return nil, fmt.Errorf("no sandbox in %s: start one with ocm-sandbox up", dir)
 	}
 	return &Sandbox{dir: dir, record: record}, err
 }
@@ -42,7 +42,7 @@ func (s *Sandbox) hubs() []string { return s.record.Clusters[:s.record.Hubs] }
 
 func (s *Sandbox) managed() []string { return s.record.Clusters[s.record.Hubs:] }
 
-// hub is the index of a hub.
+// hub returns the index of a hub.
 func (s *Sandbox) hub(name string) (int, error) {
 	if i := slices.Index(s.hubs(), name); i >= 0 {
 		return i, nil
@@ -50,7 +50,7 @@ func (s *Sandbox) hub(name string) (int, error) {
 	return 0, fmt.Errorf("no hub %q in this sandbox: there are %s", name, strings.Join(s.hubs(), ", "))
 }
 
-// cluster is the index of a managed cluster.
+// cluster returns the index of a managed cluster.
 func (s *Sandbox) cluster(name string) (int, error) {
 	if i := slices.Index(s.managed(), name); i >= 0 {
 		return s.record.Hubs + i, nil
@@ -58,8 +58,8 @@ func (s *Sandbox) cluster(name string) (int, error) {
 	return 0, fmt.Errorf("no managed cluster %q in this sandbox: there are %s", name, strings.Join(s.managed(), ", "))
 }
 
-// CutFile is the file that cuts the cluster in this directory off from one of the
-// URLs of a hub.
+// CutFile returns the path of the file whose existence cuts the cluster in this directory
+// off from one of the URLs of a hub.
 func CutFile(clusterDir, hub string, moved bool) string {
 	if moved {
 		hub += "-moved"
@@ -67,9 +67,10 @@ func CutFile(clusterDir, hub string, moved bool) string {
 	return filepath.Join(clusterDir, "cut-off-from", hub)
 }
 
-// SetLink cuts a managed cluster off from a hub, or brings it back: its programs
-// and its pods. oldURL leaves the way to the hub's other URL as it is. Nothing passes from then on, as in a network that loses every
-// packet; connections stay as they are. It returns when that is so.
+// SetLink cuts the programs and pods of a managed cluster off from a hub, or connects them
+// again, and returns when that has happened. A cut behaves like a network that loses every
+// packet: connections stay open and nothing passes. With oldURL, the link to the hub's other
+// URL stays as it is.
 func (s *Sandbox) SetLink(ctx context.Context, cluster, hub string, oldURL, up bool) error {
 	_, clusterErr := s.cluster(cluster)
 	_, hubErr := s.hub(hub)
@@ -86,17 +87,17 @@ func (s *Sandbox) SetLink(ctx context.Context, cluster, hub string, oldURL, up b
 			err = awaitCut(ctx, file, !up)
 		}
 		if err != nil {
-			return fmt.Errorf("change the way of %s to %s: %w", cluster, hub, err)
+			return fmt.Errorf("change the link of %s to %s: %w", cluster, hub, err)
 		}
 	}
 	return nil
 }
 
-// CutDone is the file by which the supervisor says that it has seen a CutFile: it
-// is there as long as nothing passes.
+// CutDone returns the path of the file by which the supervisor acknowledges a CutFile: it
+// exists while nothing passes.
 func CutDone(cutFile string) string { return cutFile + ".done" }
 
-// cutTimeout bounds the wait for the supervisor, which looks ten times a second.
+// cutTimeout limits the wait for the supervisor, which reads the files ten times a second.
 const cutTimeout = 30 * time.Second
 
 func awaitCut(ctx context.Context, file string, cut bool) error {
@@ -105,7 +106,7 @@ func awaitCut(ctx context.Context, file string, cut bool) error {
 		return (err == nil) == cut, nil
 	})
 	if err != nil {
-		return fmt.Errorf("the sandbox's supervisor has not done it within %s: %w", cutTimeout, err)
+		return fmt.Errorf("wait %s for the sandbox's supervisor: %w", cutTimeout, err)
 	}
 	return nil
 }
@@ -123,8 +124,8 @@ func setCut(file string, cut bool) error {
 	return os.WriteFile(file, nil, 0o600)
 }
 
-// Rename lets a managed cluster be managed under another name: its agents are
-// started anew with it, and join the hub under it.
+// Rename restarts the agents of a managed cluster with another name, under which they join
+// the hub.
 func (s *Sandbox) Rename(ctx context.Context, cluster, name string) error {
 	if _, err := s.cluster(cluster); err != nil {
 		return err
@@ -135,8 +136,8 @@ func (s *Sandbox) Rename(ctx context.Context, cluster, name string) error {
 	return s.restartWith(ctx, cluster, ocm.NameFile, name, "work-agent", "registration-agent")
 }
 
-// SetAddonAuth sets the driver by which a managed cluster's add-ons get their
-// credentials for the hub: its registration agent is started anew with it.
+// SetAddonAuth sets the driver by which a managed cluster's add-ons get their credentials
+// for the hub. It restarts the registration agent.
 func (s *Sandbox) SetAddonAuth(ctx context.Context, cluster, auth string) error {
 	_, clusterErr := s.cluster(cluster)
 	_, authErr := ocm.ParseAuth(auth)
@@ -146,8 +147,8 @@ func (s *Sandbox) SetAddonAuth(ctx context.Context, cluster, auth string) error 
 	return s.restartWith(ctx, cluster, ocm.AuthFile, auth, "registration-agent")
 }
 
-// restartWith stops agents of a managed cluster, writes a file that they read at
-// their start, and starts them in reverse order.
+// restartWith stops agents of a managed cluster, writes a file that they read when they
+// start, and starts them in reverse order.
 func (s *Sandbox) restartWith(ctx context.Context, cluster, file, content string, agents ...string) error {
 	dir := filepath.Join(s.dir, cluster)
 	for _, agent := range agents {

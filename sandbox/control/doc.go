@@ -1,9 +1,8 @@
-// Package control is what can be done to a running sandbox to bring its clusters
-// into the situations that real ones get into: cut off from a hub, with a
-// bootstrap kubeconfig that is expired or leads elsewhere, renamed, with a hub
-// that has a new certificate authority.
+// Package control changes a running sandbox, to bring its clusters into situations of
+// real ones: cut off from a hub, with an expired bootstrap kubeconfig or one of another
+// hub, renamed, with a hub that has a new certificate authority, restored from a backup.
 //
-// It works on the files of the sandbox's directory, which the supervisor and the
-// programs look at, and so from any process. It reads and writes nothing on the
-// clusters: that is what kubectl is for.
+// Any process can use it: it works on files in the sandbox's directory, which the
+// supervisor and the programs read. It does not write to the clusters' API servers; use
+// kubectl for that.
 package control

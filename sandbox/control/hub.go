@@ -15,7 +15,7 @@ import (
 	"open-cluster-management.io/helloworld-addon/sandbox/pki"
 )
 
-// BootstrapOptions say which bootstrap kubeconfig to make.
+// BootstrapOptions selects a bootstrap kubeconfig.
 type BootstrapOptions struct {
 	// Cluster is the managed cluster that joins, Hub the hub.
 	Cluster, Hub string
@@ -27,8 +27,8 @@ type BootstrapOptions struct {
 	Moved bool
 }
 
-// Bootstrap makes a kubeconfig with which a cluster may join a hub. It has the
-// hub's present certificate authority, and not the next one.
+// Bootstrap returns a kubeconfig with which a cluster can join a hub. It trusts the hub's
+// present certificate authority, not the next one.
 func Bootstrap(dir string, options BootstrapOptions) (*clientcmdapi.Config, error) {
 	hubDir := filepath.Join(dir, options.Hub)
 	authority, err := pki.LoadAuthority(controlplane.PKIDir(hubDir))
@@ -51,7 +51,7 @@ func Bootstrap(dir string, options BootstrapOptions) (*clientcmdapi.Config, erro
 	return pki.Kubeconfig(options.Hub, server, serving.PEM(), pki.User{Pair: pair}), nil
 }
 
-// Bootstrap makes a kubeconfig with which a cluster of the sandbox may join.
+// Bootstrap returns a kubeconfig with which a cluster of the sandbox can join a hub.
 func (s *Sandbox) Bootstrap(options BootstrapOptions) (*clientcmdapi.Config, error) {
 	var clusterErr, hubErr error
 	options.ClusterIndex, clusterErr = s.cluster(options.Cluster)
@@ -62,11 +62,10 @@ func (s *Sandbox) Bootstrap(options BootstrapOptions) (*clientcmdapi.Config, err
 	return Bootstrap(s.dir, options)
 }
 
-// NewAuthority gives the hub's API server a certificate that another authority
-// has signed, which it uses within seconds. The hub's own programs and the
-// kubeconfigs of the sandbox's directory trust that one already; whoever trusts
-// the old one alone does not know the hub any more. Client certificates stay
-// good.
+// NewAuthority replaces the certificate of the hub's API server by one of its next
+// authority; the server uses it within seconds. The hub's own programs and the kubeconfigs
+// in the sandbox's directory trust that authority already. Clients that trust only the old
+// one reject the server. Client certificates stay valid.
 func (s *Sandbox) NewAuthority(hub string) error {
 	if _, err := s.hub(hub); err != nil {
 		return err
@@ -81,13 +80,13 @@ func (s *Sandbox) NewAuthority(hub string) error {
 		return err
 	}
 	if next.Signed(present) {
-		return fmt.Errorf("%s has its next authority already, and there is none after it", hub)
+		return fmt.Errorf("%s uses its next authority already, and there is no further one", hub)
 	}
 	pair, err := next.ServingLike(controlplane.ServingName, present)
 	if err != nil {
 		return err
 	}
-	// In between the two do not match, and the API server goes on as it was.
+	// Between the two writes they do not match, and the API server keeps the old pair.
 	file := filepath.Join(controlplane.PKIDir(hubDir), controlplane.ServingName)
 	if err := errors.Join(os.WriteFile(file+".key", pair.KeyPEM, 0o600), os.WriteFile(file+".crt", pair.CertPEM, 0o600)); err != nil {
 		return fmt.Errorf("replace the API server's certificate: %w", err)
@@ -95,7 +94,7 @@ func (s *Sandbox) NewAuthority(hub string) error {
 	return nil
 }
 
-// servingAuthority is the one that has signed the API server's certificate.
+// servingAuthority returns the authority that signed the API server's certificate.
 func servingAuthority(hubDir string) (*pki.Authority, error) {
 	present, err := servingCertificate(hubDir)
 	if err != nil {

@@ -2,8 +2,7 @@
 // etcd, kube-apiserver, kube-controller-manager and kube-scheduler, as ordinary
 // processes in the sandbox's network namespace.
 //
-// It knows nothing of OCM, and nothing of nodes but the credentials that one
-// needs.
+// It does not depend on OCM, and provides credentials for a node only.
 package controlplane
 
 import (
@@ -29,21 +28,19 @@ import (
 	"open-cluster-management.io/helloworld-addon/sandbox/process"
 )
 
-// APIPort is where every API server listens, each on an address of its own.
+// APIPort is the port of every API server; each has an address of its own.
 const APIPort = 6443
 
-// relayPort is the first of the ports of a managed cluster's address that are
-// relayed to hubs.
+// relayPort is the first port, on a managed cluster's address, that is relayed to a hub.
 const relayPort = 7443
 
-// Address is where the API server of the cluster with this index listens, and
+// Address returns the address of the cluster with this index: that of its API server and
 // the gateway of its network.
 func Address(index int) netip.Addr { return netip.AddrFrom4([4]byte{10, 201, byte(index), 1}) }
 
-// Relay is the address under which the programs and pods of a managed cluster
-// reach a hub, both by their index: each cluster has a way of its own to each
-// hub, which can be cut. The hub answers under a second address too, for one
-// that has moved.
+// Relay returns the address at which the programs and pods of a managed cluster reach a hub,
+// both given by their index. Each cluster has its own link to each hub, which can be cut. With
+// moved, it is the hub's second address, which plays the URL of a moved hub.
 func Relay(cluster, hub int, moved bool) netip.AddrPort {
 	port := relayPort + 2*hub
 	if moved {
@@ -52,14 +49,14 @@ func Relay(cluster, hub int, moved bool) netip.AddrPort {
 	return netip.AddrPortFrom(Address(cluster), uint16(port))
 }
 
-// KubeletPort is where a node serves logs to its API server.
+// KubeletPort is the port on which a node serves logs to its API server.
 const KubeletPort = 10250
 
-// readyTimeout bounds the wait for an API server: 3 s on an idle machine of two
-// cores, much more when it builds something else.
+// readyTimeout limits the wait for an API server. It takes 3 s on an idle machine with two
+// cores, and much longer on a busy one.
 const readyTimeout = 3 * time.Minute
 
-// Options say where and how a control plane runs.
+// Options configures a control plane.
 type Options struct {
 	// Name is the cluster's name; contexts and errors use it.
 	Name string
@@ -67,18 +64,18 @@ type Options struct {
 	Dir string
 	// Programs is the directory with the built programs.
 	Programs string
-	// Index numbers the clusters of one sandbox, which share the loopback
-	// interface: every fixed port of the cluster is derived from it.
+	// Index is the number of the cluster in its sandbox. The cluster's fixed ports
+	// are derived from it, because all clusters share the loopback interface.
 	Index int
-	// Address is the cluster's own in the sandbox's network.
+	// Address is the cluster's address in the sandbox's network.
 	Address string
 	// OutsidePort is the port of 127.0.0.1 outside the sandbox's network that is
 	// relayed to the API server.
 	OutsidePort int
-	// Relays are further addresses under which the API server is reached.
+	// Relays are further addresses at which clients reach the API server.
 	Relays []string
-	// CertificateLife is how long the client certificates live that the cluster
-	// signs on request; 0 for kube-controller-manager's default, a year.
+	// CertificateLife is the life of the client certificates that the cluster signs
+	// on request; 0 selects kube-controller-manager's default, a year.
 	CertificateLife time.Duration
 }
 
@@ -87,8 +84,8 @@ type Cluster struct {
 	Options
 	// Authority signs the cluster's certificates.
 	Authority *pki.Authority
-	// Next is an authority that may sign the API server's certificate later on.
-	// All of the cluster's own programs trust it from the beginning.
+	// Next is an authority that may sign the API server's certificate later. The
+	// cluster's own programs trust it from the start.
 	Next *pki.Authority
 	// Admin is the REST configuration of a member of system:masters.
 	Admin *rest.Config
@@ -96,7 +93,7 @@ type Cluster struct {
 	files files
 }
 
-// files are the paths that more than one program is given.
+// files holds the paths that several programs use.
 type files struct {
 	apiServer, kubeletClient, frontProxy pki.Pair
 	serviceAccountKey, serviceAccountPub string
@@ -104,22 +101,22 @@ type files struct {
 	trust                                string
 }
 
-// ServingName begins the names of the files of the API server's certificate and
-// key in PKIDir.
+// ServingName is the name, without extension, of the files of the API server's certificate
+// and key in PKIDir.
 const ServingName = "kube-apiserver"
 
-// PKIDir is where the certificates are of the cluster in dir.
+// PKIDir returns the directory of the certificates of the cluster in dir.
 func PKIDir(dir string) string { return filepath.Join(dir, "pki") }
 
-// NextPKIDir is where the next authority is of the cluster in dir.
+// NextPKIDir returns the directory of the next authority of the cluster in dir.
 func NextPKIDir(dir string) string { return filepath.Join(PKIDir(dir), "next") }
 
-// trust are the authorities that may sign the API server's certificate.
+// trust returns the authorities that may sign the API server's certificate, as PEM.
 func (c *Cluster) trust() []byte {
 	return append(slices.Clone(c.Authority.PEM()), c.Next.PEM()...)
 }
 
-// New makes the certificates and kubeconfigs of a cluster; it starts nothing.
+// New returns a cluster with its certificates and kubeconfigs. Run starts it.
 func New(options Options) (*Cluster, error) {
 	authority, err := pki.NewAuthority(PKIDir(options.Dir), options.Name+"-ca")
 	if err != nil {
@@ -177,17 +174,17 @@ func (c *Cluster) componentKubeconfig(program string) (string, error) {
 	return file, pki.WriteKubeconfig(file, c.Kubeconfig(pki.User{Pair: pair}))
 }
 
-// URL is the API server's, as the programs of the sandbox reach it.
+// URL returns the API server's URL for the programs of the sandbox.
 func (c *Cluster) URL() string {
 	return "https://" + net.JoinHostPort(c.Address, strconv.Itoa(APIPort))
 }
 
-// OutsideURL is the API server's, as programs outside the sandbox reach it.
+// OutsideURL returns the API server's URL for programs outside the sandbox.
 func (c *Cluster) OutsideURL() string {
 	return "https://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(c.OutsidePort))
 }
 
-// Kubeconfig is one for the programs of the sandbox.
+// Kubeconfig returns a kubeconfig for the programs of the sandbox.
 func (c *Cluster) Kubeconfig(user pki.User) *clientcmdapi.Config {
 	return pki.Kubeconfig(c.Name, c.URL(), c.trust(), user)
 }
@@ -206,20 +203,20 @@ func (c *Cluster) ClientFor(user string, groups ...string) (*rest.Config, error)
 	return config, nil
 }
 
-// OutsideKubeconfig is the administrator's, for people and tests.
+// OutsideKubeconfig returns the administrator's kubeconfig for users and tests.
 func (c *Cluster) OutsideKubeconfig() *clientcmdapi.Config {
 	user := pki.Pair{CertPEM: c.Admin.CertData, KeyPEM: c.Admin.KeyData}
 	return pki.Kubeconfig(c.Name, c.OutsideURL(), c.trust(), pki.User{Pair: user})
 }
 
-// InsideKubeconfig is the administrator's, for programs that pods of the sandbox
-// run.
+// InsideKubeconfig returns the administrator's kubeconfig for programs in pods of the
+// sandbox.
 func (c *Cluster) InsideKubeconfig() *clientcmdapi.Config {
 	return c.Kubeconfig(pki.User{Pair: pki.Pair{CertPEM: c.Admin.CertData, KeyPEM: c.Admin.KeyData}})
 }
 
-// Run runs the control plane's programs until ctx ends. A program that keeps
-// dying is told to onLoop.
+// Run runs the control plane's programs until ctx ends. It calls onLoop for a program that
+// keeps dying.
 func (c *Cluster) Run(ctx context.Context, onLoop func(*process.LoopError)) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, spec := range c.programs() {
@@ -228,7 +225,7 @@ func (c *Cluster) Run(ctx context.Context, onLoop func(*process.LoopError)) erro
 	return group.Wait()
 }
 
-// WaitReady returns when the API server says that it is ready.
+// WaitReady waits until the API server answers /readyz.
 func (c *Cluster) WaitReady(ctx context.Context) error {
 	client, err := kubernetes.NewForConfig(c.Admin)
 	if err != nil {

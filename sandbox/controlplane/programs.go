@@ -7,37 +7,37 @@ import (
 	"open-cluster-management.io/helloworld-addon/sandbox/process"
 )
 
-// The service network of every cluster. Nothing routes it: pods are given the
-// API server's own address.
+// The service network of every cluster. Nothing routes it: pods use the API server's own
+// address.
 const (
 	serviceNetwork = "10.0.0.0/24"
 	serviceAddress = "10.0.0.1"
 )
 
-// controllers are all of kube-controller-manager's but those of clouds and of
-// node networks, which the sandbox does not have.
+// controllers selects all controllers of kube-controller-manager but those of clouds and node
+// networks, which the sandbox does not have.
 const controllers = "*,-nodeipam,-node-route-controller,-cloud-node-lifecycle-controller,-service-lb-controller"
 
-// port is the n-th fixed port of the cluster on the sandbox's loopback interface.
+// port returns the n-th fixed port of the cluster on the sandbox's loopback interface.
 func (c *Cluster) port(n int) int { return port(c.Index, n) }
 
 func port(index, n int) int { return 11000 + 20*index + n }
 
-// EtcdDir is where etcd has the data of the cluster in dir.
+// EtcdDir returns the directory of etcd's data of the cluster in dir.
 func EtcdDir(dir string) string { return filepath.Join(dir, "etcd") }
 
-// EtcdMember returns the flags that etcd and etcdutl take to know the only
-// member of a cluster's etcd.
+// EtcdMember returns the flags of etcd and etcdutl that describe the only member of a
+// cluster's etcd.
 func EtcdMember(cluster string, index int) []string {
 	peer := fmt.Sprintf("http://127.0.0.1:%d", port(index, 1))
 	return []string{"--name=" + cluster, "--initial-advertise-peer-urls=" + peer, "--initial-cluster=" + cluster + "=" + peer}
 }
 
-// LocalPort is a port of the sandbox's loopback interface that no program of
-// the control plane uses; n is 0 to 9.
+// LocalPort returns a port of the sandbox's loopback interface that no program of the control
+// plane uses; n is 0 to 9.
 func (c *Cluster) LocalPort(n int) int { return c.port(10 + n) }
 
-// Program is the specification of a program of this cluster.
+// Program returns the specification of a program of this cluster.
 func (c *Cluster) Program(name, program string, args ...string) process.Spec {
 	return process.Spec{
 		Name:   c.Name + "/" + name,
@@ -60,7 +60,7 @@ func (c *Cluster) etcd() process.Spec {
 		"--listen-client-urls="+client,
 		"--advertise-client-urls="+client,
 		"--listen-peer-urls="+peer,
-		// the data does not outlive the sandbox, so nothing has to reach the disk
+		// the data does not outlive the sandbox, so it need not reach the disk
 		"--unsafe-no-fsync",
 		"--log-level=warn",
 	)...)
@@ -89,7 +89,7 @@ func (c *Cluster) apiServer() process.Spec {
 		"--authorization-mode=Node,RBAC",
 		"--enable-admission-plugins=NodeRestriction",
 		"--allow-privileged=true",
-		// without these OCM's programs complain for ever: they look for the
+		// without these OCM's programs log errors for ever: they look for the
 		// front proxy's authority in extension-apiserver-authentication
 		"--requestheader-client-ca-file="+ca,
 		"--requestheader-allowed-names=front-proxy-client",

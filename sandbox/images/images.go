@@ -1,14 +1,13 @@
 // Package images is the sandbox's stand-in for an image registry: a file that
 // maps an image to a directory laid out like the image's root.
 //
-// A mapping of a name with a tag or a digest is for that image alone, as in a
-// registry that has no other. A mapping of a repository is for all its tags and
-// digests. For example:
+// A mapping of a name with a tag or a digest is for that image alone. A mapping of a
+// repository is for all its tags and digests. For example:
 //
-//	mapped                  finds                            and not
+//	mapping                 resolves                            but not
 //	example.com/app         every tag, every digest
-//	example.com/app:v1      this tag                         example.com/app:v2
-//	example.com/app:latest  this tag, and the name without
+//	example.com/app:v1      this tag                            example.com/app:v2
+//	example.com/app:latest  this tag, and the name without one  example.com/app:v1
 package images
 
 import (
@@ -25,8 +24,8 @@ import (
 
 const file = "images.json"
 
-// Store is the map of one sandbox. It reads the file at every look-up, so that
-// an image added while the sandbox runs is found.
+// Store holds the mappings of one sandbox. It reads the file at every look-up, so it
+// finds images that are added while the sandbox runs.
 type Store struct{ path string }
 
 // In returns the store of the sandbox's directory.
@@ -53,8 +52,8 @@ func (s Store) Add(name, dir string) error {
 	return nil
 }
 
-// Resolve returns the directory of an image, and the images that are known when
-// it is not.
+// Resolve returns the directory of an image, empty if it is unknown, and all mapped
+// names.
 func (s Store) Resolve(image string) (dir string, known []string, err error) {
 	images, err := s.read()
 	if err != nil {
@@ -86,7 +85,7 @@ func (s Store) read() (map[string]string, error) {
 	return images, nil
 }
 
-// repository is an image's name without its tag and digest.
+// repository returns an image's name without its tag and digest.
 func repository(image string) string {
 	name, _, _ := strings.Cut(image, "@")
 	if colon := strings.LastIndexByte(name, ':'); colon > strings.LastIndexByte(name, '/') {
@@ -95,8 +94,9 @@ func repository(image string) string {
 	return name
 }
 
-// key returns the name under which an image is mapped: with its digest, else
-// with its tag, as container runtimes ignore the tag beside a digest.
+// key returns the name under which an image is mapped. As in container runtimes, a
+// digest overrides the tag: example.com/app:v1@sha256:01 becomes
+// example.com/app@sha256:01.
 func key(image string) string {
 	if _, digest, ok := strings.Cut(image, "@"); ok {
 		return repository(image) + "@" + digest
@@ -104,7 +104,7 @@ func key(image string) string {
 	return image
 }
 
-// Parse reads IMAGE=DIRECTORY and makes the directory absolute.
+// Parse parses IMAGE=DIRECTORY and returns the absolute path of the directory.
 func Parse(mapping string) (name, dir string, err error) {
 	name, dir, ok := strings.Cut(mapping, "=")
 	if !ok || name == "" || dir == "" {

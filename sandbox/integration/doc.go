@@ -1,4 +1,4 @@
-// Package integration tests the sandbox as its users have it: through its
-// command, with real control planes and OCM. Its tests are behind the build tag
-// sandbox, because they need the built programs: make test-sandbox builds them.
+// Package integration tests the sandbox through its command, with real control planes and OCM. Its
+// tests have the build tag sandbox, because they need the built programs, which make test-sandbox
+// builds.
 package integration

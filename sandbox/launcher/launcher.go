@@ -1,8 +1,6 @@
-// Package launcher starts a sandbox and ends it: it prepares the directory,
-// builds the programs, opens the ports on 127.0.0.1, and starts the supervisor
-// in namespaces of its own.
-//
-// What runs inside is the supervisor's business.
+// Package launcher starts and ends a sandbox. It prepares the directory, builds the
+// programs, opens the ports on 127.0.0.1, and starts the supervisor in new namespaces. Package
+// supervisor does everything inside them.
 package launcher
 
 import (
@@ -25,8 +23,8 @@ import (
 	"open-cluster-management.io/helloworld-addon/sandbox/supervisor"
 )
 
-// Up starts a sandbox and returns when every managed cluster has joined the hub
-// and is available. When it fails, or ctx ends first, nothing is left.
+// Up starts a sandbox and returns when every managed cluster has joined the hub and is
+// available. When it fails, or ctx ends first, it removes the sandbox.
 func Up(ctx context.Context, options Options) error {
 	if err := options.Validate(); err != nil {
 		return err
@@ -39,7 +37,7 @@ func Up(ctx context.Context, options Options) error {
 		return err
 	}
 	if dir.Leftover {
-		options.say("removed what a sandbox that had crashed left in %s", options.Dir)
+		options.say("removed the files of a crashed sandbox in %s", options.Dir)
 	}
 	defer func() { _ = dir.Lock.Close() }()
 	err = start(ctx, options, dir)
@@ -51,7 +49,7 @@ func Up(ctx context.Context, options Options) error {
 	} else if kept := keepLogs(options.Dir); kept != "" {
 		err = fmt.Errorf("%w\n(the logs of this start are in %s)", err, kept)
 	}
-	// the lock was handed to the supervisor too, which Remove ends
+	// the supervisor, which Remove ends, holds the lock too
 	_ = dir.Lock.Close()
 	if _, removeErr := statedir.Remove(options.Dir); removeErr != nil {
 		return errors.Join(err, removeErr)
@@ -108,7 +106,7 @@ func start(ctx context.Context, options Options, dir *statedir.Dir) error {
 			options.say("%5.1fs  %s", time.Since(started).Seconds(), step)
 		})
 	}
-	// who interrupts at the last moment gets what he asked for, too
+	// an interrupt at the last moment counts too
 	if err == nil && !stop() {
 		err = context.Cause(ctx)
 	}
@@ -119,8 +117,8 @@ func start(ctx context.Context, options Options, dir *statedir.Dir) error {
 	return nil
 }
 
-// listen opens a free port of 127.0.0.1 for each cluster's API server. The
-// ports stay bound until the sandbox ends, so nobody else can take them.
+// listen opens a free port of 127.0.0.1 for each cluster's API server. The ports stay bound
+// until the sandbox ends, so no other program can take them.
 func listen(record *statedir.Record) ([]*os.File, error) {
 	var files []*os.File
 	for range record.Clusters {
@@ -134,14 +132,14 @@ func listen(record *statedir.Record) ([]*os.File, error) {
 		_ = listener.Close()
 		if err != nil {
 			closeAll(files)
-			return nil, fmt.Errorf("hand on the port of an API server: %w", err)
+			return nil, fmt.Errorf("pass on the port of an API server: %w", err)
 		}
 		files = append(files, file)
 	}
 	return files, nil
 }
 
-// supervise starts the supervisor; the files become its descriptors 3 and on.
+// supervise starts the supervisor, which inherits the files as descriptors from 3 on.
 func supervise(options Options, clusters []string, files []*os.File) (*exec.Cmd, error) {
 	log, err := os.OpenFile(filepath.Join(options.Dir, "sandbox.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -173,8 +171,7 @@ func closeAll(files []*os.File) {
 	}
 }
 
-// ignoreExit leaves out that the supervisor was killed or ended with an error:
-// why is in its last message.
+// ignoreExit drops the exit status of the supervisor: its last message has the cause.
 func ignoreExit(err error) error {
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
@@ -183,7 +180,7 @@ func ignoreExit(err error) error {
 	return err
 }
 
-// ignoreDone leaves out that a process to be killed has ended by itself.
+// ignoreDone drops the error of killing a process that has ended already.
 func ignoreDone(err error) error {
 	if errors.Is(err, os.ErrProcessDone) {
 		return nil
@@ -195,10 +192,9 @@ func (o *Options) say(format string, args ...any) {
 	_, _ = fmt.Fprintf(o.Out, format+"\n", args...)
 }
 
-// keepLogs copies the logs of a sandbox that could not be started to a directory
-// beside it, which the next failure replaces, and returns it; empty when there
-// is nothing to keep. It is for a person to read: what cannot be copied is left
-// out.
+// keepLogs copies the logs of a sandbox that could not be started to a directory beside it,
+// which the next failure replaces. It returns that directory, empty if there are no logs. It
+// omits files that it cannot copy.
 func keepLogs(dir string) string {
 	kept := dir + ".failed-logs"
 	if err := os.RemoveAll(kept); err != nil {
@@ -225,8 +221,8 @@ func keepLogs(dir string) string {
 	return kept
 }
 
-// isolated are the attributes of the supervisor's process: namespaces of its
-// own, and a session of its own so that a terminal's Ctrl-C does not reach it.
+// isolated returns the attributes of the supervisor's process: new namespaces, and a new
+// session so that Ctrl-C in the terminal does not reach it.
 func isolated() *syscall.SysProcAttr {
 	attributes := container.Isolation()
 	attributes.Setsid = true

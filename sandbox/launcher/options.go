@@ -15,48 +15,48 @@ import (
 	"open-cluster-management.io/helloworld-addon/sandbox/ocm"
 )
 
-// maxClusters is how many managed clusters one sandbox may have: the networks
-// and ports of the clusters are numbered, and memory ends long before.
+// maxClusters is the largest number of managed clusters of a sandbox. Their networks and ports
+// are numbered; memory is exhausted long before.
 const maxClusters = 50
 
-// maxHubs is how many hubs one sandbox may have.
+// maxHubs is the largest number of hubs of a sandbox.
 const maxHubs = 3
 
-// shortestLife is the shortest of Options.CertificateLife. Kubernetes backdates
-// short-lived certificates by five minutes, and OCM's registration agent renews
-// one whose rest is less than a quarter of its life, backdating included: with
-// less than 100 s it would renew without end, and stop at the tenth request.
+// shortestLife is the smallest Options.CertificateLife. Kubernetes backdates short-lived
+// certificates by five minutes. OCM's registration agent renews a certificate when less than a
+// quarter of its life, including the backdating, is left. So with less than 100 s it would
+// renew without end, and stop after the tenth request.
 const shortestLife = 2 * time.Minute
 
-// Options say which sandbox to start.
+// Options configures a sandbox.
 type Options struct {
 	// Dir is the sandbox's directory.
 	Dir string
-	// Programs is where the pinned programs are built, Module their Go module.
+	// Programs is the directory of the built programs, Module the Go module that
+	// pins them.
 	Programs, Module string
 	// Clusters is the number of managed clusters.
 	Clusters int
 	// Hubs is the number of hubs. With more than one each managed cluster chooses
 	// among them (OCM's feature gate MultipleHubs).
 	Hubs int
-	// Hosted is how many of the managed clusters, the last ones, are managed in
-	// hosted mode: their agents belong to cluster1.
+	// Hosted is the number of managed clusters, the last ones, in hosted mode. Their
+	// agents belong to cluster1.
 	Hosted int
-	// HubAs is the name by which the first hub manages itself; empty where it
-	// does not.
+	// HubAs is the name under which the first hub manages itself; if empty, it does
+	// not.
 	HubAs string
-	// CertificateLife is how long the certificates live that hubs sign; 0 for a
-	// year.
+	// CertificateLife is the life of the certificates that hubs sign; 0 means a year.
 	CertificateLife time.Duration
 	// Agents are the settings of OCM's agents on every managed cluster.
 	Agents ocm.Agents
 	// Images are mappings IMAGE=DIRECTORY.
 	Images []string
-	// Out is told what is going on.
+	// Out receives progress messages.
 	Out io.Writer
 }
 
-// Validate reports every problem, naming flag and value.
+// Validate returns an error that joins every problem, with flag and value.
 func (o *Options) Validate() error {
 	var problems []error
 	if o.Clusters < 1 || o.Clusters > maxClusters {
@@ -124,7 +124,7 @@ func (o *Options) validateHubAs() []error {
 	return problems
 }
 
-// names are the clusters' names, the hubs' first.
+// names returns the clusters' names, those of hubs first.
 func (o *Options) names() []string {
 	names := []string{"hub"}
 	for i := 1; i < o.Hubs; i++ {

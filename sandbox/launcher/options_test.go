@@ -34,7 +34,7 @@ func TestValidateReportsEveryProblem(t *testing.T) {
 			Agents: ocm.Agents{AddonAuth: ocm.AuthToken, AddonTokenLife: 10 * time.Minute, StatusSyncInterval: 5 * time.Second}}, nil},
 		{"agents as none can be", Options{Dir: "d", Programs: "p", Module: "m", Hubs: 1, Clusters: 1,
 			Agents: ocm.Agents{AddonAuth: "grpc", AddonTokenLife: time.Minute, StatusSyncInterval: time.Millisecond}},
-			[]string{"--addon-auth=grpc", "there are csr, token", "--addon-token-life=1m0s: give at least 10m0s", "--status-sync-interval=1ms"}},
+			[]string{"--addon-auth=grpc", "the drivers are csr, token", "--addon-token-life=1m0s: give at least 10m0s", "--status-sync-interval=1ms"}},
 		{"all at once", Options{Clusters: 0, Images: []string{"app"}}, []string{"--clusters=0", "--dir:", "--programs:", "--module:", "--image:"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

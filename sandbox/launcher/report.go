@@ -9,8 +9,7 @@ import (
 	"open-cluster-management.io/helloworld-addon/sandbox/statedir"
 )
 
-// Report says what a sandbox is made of: where its kubeconfigs are, and the
-// memory that each cluster takes.
+// Report prints the kubeconfig and the memory of each cluster of a sandbox.
 func Report(options Options) error {
 	dir, err := filepath.Abs(options.Dir)
 	if err != nil {
@@ -19,18 +18,18 @@ func Report(options Options) error {
 	options.Dir = dir
 	record, err := statedir.Read(options.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("no sandbox in %s: make sandbox-up starts one", dir)
+		return fmt.Errorf("no sandbox in %s: start one with ocm-sandbox up", dir)
 	}
 	if err != nil {
 		return err
 	}
 	if started, alive := statedir.ProcessStart(record.PID); !alive || started != record.StartTime {
-		return fmt.Errorf("the sandbox in %s has ended by itself: %s says why; make sandbox-up starts another, make sandbox-down removes it",
+		return fmt.Errorf("the sandbox in %s has ended by itself: see %s for the cause; ocm-sandbox up starts a new one, ocm-sandbox down removes it",
 			dir, filepath.Join(dir, "sandbox.log"))
 	}
 	for _, name := range record.Clusters {
-		// every program of the control plane and of OCM is given paths in the
-		// cluster's directory; what pods run is not
+		// the arguments of control plane and OCM programs, but not of pods, contain
+		// the cluster's directory
 		processes := statedir.Processes(filepath.Join(options.Dir, name) + "/")
 		rss, private := memory(processes)
 		options.say("%-9s %4d MiB in %d programs (sum of RSS; %d MiB of it private)  KUBECONFIG=%s.kubeconfig",
@@ -43,7 +42,7 @@ func Report(options Options) error {
 	return nil
 }
 
-// memory is the resident memory of the processes, and the private part of it.
+// memory returns the resident memory of the processes, and the private part of it.
 func memory(processes []statedir.Process) (rss, private int64) {
 	for _, p := range processes {
 		rss, private = rss+p.RSS, private+p.Private

@@ -1,9 +1,9 @@
-// Package mount keeps a directory's files as the data of a Secret, as a kubelet
-// does for a volume: for programs of a cluster that run outside of its nodes.
+// Package mount writes the data of a Secret to a directory and updates it, as kubelet
+// does for a volume: for programs of a cluster that run outside its nodes.
 //
-// As with a kubelet, the files stay when the Secret is deleted, and a new pod
-// does not start before it is there. Unlike a kubelet it is not late: a change is
-// in the files within milliseconds instead of a minute.
+// As in kubelet, the files stay when the Secret is deleted, and a new pod waits until
+// the Secret exists. Unlike kubelet, which takes up to a minute, it writes a change
+// within milliseconds.
 package mount
 
 import (
@@ -33,8 +33,7 @@ type Volume struct {
 	data map[string][]byte // nil while there is no Secret
 }
 
-// New is the volume of a Secret of the cluster that config reaches. It does
-// nothing until it is run.
+// New returns the volume of a Secret of the cluster that config reaches. Run starts it.
 func New(config *rest.Config, namespace, name, dir string) (*Volume, error) {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -43,7 +42,7 @@ func New(config *rest.Config, namespace, name, dir string) (*Volume, error) {
 	return &Volume{dir: dir, namespace: namespace, name: name, client: client}, nil
 }
 
-// Run keeps the files up to date until ctx ends.
+// Run updates the files until ctx ends.
 func (v *Volume) Run(ctx context.Context) {
 	selector := fields.OneTermEqualSelector("metadata.name", v.name)
 	watch := cache.NewListWatchFromClient(v.client.CoreV1().RESTClient(), "secrets", v.namespace, selector)
@@ -55,7 +54,7 @@ func (v *Volume) Run(ctx context.Context) {
 		DeleteFunc: func(any) { set(nil) },
 	})
 	if err != nil {
-		// only an informer that has ended refuses a handler
+		// only a stopped informer refuses a handler
 		klog.FromContext(ctx).Error(err, "Cannot watch a secret", "namespace", v.namespace, "name", v.name)
 		return
 	}
@@ -74,7 +73,7 @@ func (v *Volume) set(ctx context.Context, object any) {
 	}
 }
 
-// write makes the files what the data is; each file is replaced at once.
+// write makes the files equal to the data. It replaces each file atomically.
 func (v *Volume) write() error {
 	if err := os.MkdirAll(v.dir, 0o700); err != nil {
 		return fmt.Errorf("create a volume's directory: %w", err)
@@ -93,7 +92,7 @@ func (v *Volume) write() error {
 			continue
 		}
 		if err := os.Remove(filepath.Join(v.dir, entry.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("remove a key that the secret has no more: %w", err)
+			return fmt.Errorf("remove the file of a removed key: %w", err)
 		}
 	}
 	return nil
@@ -103,7 +102,7 @@ func replace(file string, content []byte) error {
 	if present, err := os.ReadFile(file); err == nil && bytes.Equal(present, content) {
 		return nil
 	}
-	// beside the volume, not in it: programs look at all of its files
+	// beside the volume, not in it, because programs may read all its files
 	temporary := filepath.Join(filepath.Dir(filepath.Dir(file)), "."+filepath.Base(filepath.Dir(file))+"."+filepath.Base(file))
 	if err := os.WriteFile(temporary, content, 0o600); err != nil {
 		return fmt.Errorf("write a volume's file: %w", err)
@@ -114,8 +113,8 @@ func replace(file string, content []byte) error {
 	return nil
 }
 
-// Ready says whether a new pod with this volume could start, and where it has
-// been away, brings the files about.
+// Ready reports whether a new pod with this volume could start. If so, it writes the
+// files, which a restarted program may have removed.
 func (v *Volume) Ready() (bool, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

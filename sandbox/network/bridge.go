@@ -11,11 +11,11 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// forwarding is the switch of the calling thread's network namespace.
+// forwarding is the kernel setting of the calling thread's network namespace.
 const forwarding = "/proc/sys/net/ipv4/ip_forward"
 
-// Bridge is the network of one node: its pods are attached to it. Its methods
-// may be called from several goroutines.
+// Bridge is the network of one node, to which its pods are attached. Its methods are
+// safe for concurrent use.
 type Bridge struct {
 	link    netlink.Link
 	gateway netip.Prefix
@@ -24,11 +24,11 @@ type Bridge struct {
 	pool *pool
 }
 
-// NewBridge switches the loopback of the current network namespace on and makes
-// the bridge with the gateway's address, such as 10.201.1.1/24: at that address
-// the pods of the bridge reach what listens in the current namespace. What is
-// there already is used as it is; an interface of that name and another kind is
-// an error. The name is at most 15 bytes, by the kernel's rule.
+// NewBridge returns a bridge with the gateway's address, for example 10.201.1.1/24, in
+// the current network namespace, whose loopback it enables. At that address the pods of
+// the bridge reach servers in the current namespace. An existing bridge of that name is
+// used as it is; an interface of another type is an error. The kernel limits the name to
+// 15 bytes.
 func NewBridge(name string, gateway netip.Prefix) (*Bridge, error) {
 	pool, err := newPool(gateway)
 	if err != nil {
@@ -39,8 +39,8 @@ func NewBridge(name string, gateway netip.Prefix) (*Bridge, error) {
 	}
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name = name
-	// Without an address of its own a bridge takes the lowest one of its
-	// ports, and changes it, for which the pods' neighbour tables are too slow.
+	// By default a bridge has the lowest hardware address of its ports, which
+	// changes with them. The pods' neighbour tables would be stale then.
 	attrs.HardwareAddr = hardwareAddr(gateway.Addr())
 	if err := netlink.LinkAdd(&netlink.Bridge{LinkAttrs: attrs}); err != nil && !errors.Is(err, os.ErrExist) {
 		return nil, fmt.Errorf("create bridge %s: %w", name, err)
@@ -50,25 +50,25 @@ func NewBridge(name string, gateway netip.Prefix) (*Bridge, error) {
 		return nil, fmt.Errorf("find bridge %s: %w", name, err)
 	}
 	if link.Type() != "bridge" {
-		return nil, fmt.Errorf("create bridge %s: there is an interface of that name and of type %s", name, link.Type())
+		return nil, fmt.Errorf("create bridge %s: an interface of that name has the type %s", name, link.Type())
 	}
 	if err := netlink.AddrReplace(link, address(gateway)); err != nil {
-		return nil, fmt.Errorf("give bridge %s the address %s: %w", name, gateway, err)
+		return nil, fmt.Errorf("set the address %s of bridge %s: %w", gateway, name, err)
 	}
 	if err := netlink.LinkSetUp(link); err != nil {
-		return nil, fmt.Errorf("switch bridge %s on: %w", name, err)
+		return nil, fmt.Errorf("enable bridge %s: %w", name, err)
 	}
 	return &Bridge{link: link, gateway: gateway, pool: pool}, nil
 }
 
-// Gateway is the node's address on the bridge.
+// Gateway returns the node's address on the bridge.
 func (b *Bridge) Gateway() netip.Addr { return b.gateway.Addr() }
 
-// EnableForwarding lets pods of one bridge reach those of another one in the
-// current network namespace. They reach the gateway addresses without it.
+// EnableForwarding lets the pods of different bridges in the current network namespace
+// reach each other. They reach the gateway addresses without it.
 func EnableForwarding() error {
 	if err := os.WriteFile(forwarding, []byte("1"), 0o644); err != nil {
-		return fmt.Errorf("switch on forwarding between the clusters' networks (pods of different clusters will not reach each other): %w", err)
+		return fmt.Errorf("enable forwarding between the clusters' networks (pods of different clusters will not reach each other): %w", err)
 	}
 	return nil
 }
@@ -85,21 +85,20 @@ func (b *Bridge) release(addr netip.Addr) {
 	b.pool.release(addr)
 }
 
-// up switches an interface of the current namespace on.
+// up enables an interface of the current namespace.
 func up(name string) error {
 	link, err := netlink.LinkByName(name)
 	if err != nil {
 		return fmt.Errorf("find interface %s: %w", name, err)
 	}
 	if err := netlink.LinkSetUp(link); err != nil {
-		return fmt.Errorf("switch interface %s on: %w", name, err)
+		return fmt.Errorf("enable interface %s: %w", name, err)
 	}
 	return nil
 }
 
-// hardwareAddr is the address that belongs to an IPv4 address, by the habit of
-// the CNI plug-ins: an address that is used again has the same one again, so no
-// neighbour table is ever wrong.
+// hardwareAddr returns the hardware address for an IPv4 address, as CNI plugins compute
+// it. A reused IP address has the same hardware address, so no neighbour table is stale.
 func hardwareAddr(addr netip.Addr) net.HardwareAddr {
 	octets := addr.As4()
 	return append(net.HardwareAddr{0x0a, 0x58}, octets[:]...)

@@ -3,14 +3,14 @@
 //
 // As on a real node, a pod has its own loopback (so that two pods can listen on
 // the same port), an eth0 with an address that every other pod and the node
-// reach, and a default route by the bridge. All of it lives in the network
-// namespace in which the calling process runs, and goes with it: nothing is
-// named in /run/netns, and a process that dies leaves nothing behind.
+// reach, and a default route via the bridge. The network lives in the calling
+// process's network namespace and ends with it: it has no names in /run/netns, and a
+// process that dies leaves nothing behind.
 //
 // The caller needs CAP_NET_ADMIN and CAP_SYS_ADMIN over its network namespace.
-// A namespace of its own is expected: the package switches interfaces of the
-// caller's namespace on, and names them as it likes.
+// The caller should have a namespace of its own, because the package creates and
+// enables interfaces in it.
 //
-// It does no IPv6, no DNS, no service addresses and no network policy, and it
-// gives no way out of the caller's namespace.
+// There is no IPv6, DNS, service address or network policy, and no route out of the
+// caller's namespace.
 package network

@@ -15,15 +15,15 @@ import (
 )
 
 const (
-	// threadNamespace is the calling thread's network namespace. It is not
-	// spelled with a process id: in a PID namespace whose /proc is still that
-	// of its parent, the process id names another process.
+	// threadNamespace is the calling thread's network namespace. A path with the
+	// process id would be wrong in a PID namespace whose /proc is still its
+	// parent's: there the id names another process.
 	threadNamespace = "/proc/thread-self/ns/net"
 	podInterface    = "eth0"
 )
 
-// Namespace is a pod's network namespace. It lasts until Close, and as long as
-// a process runs in it. Its methods may be called from several goroutines.
+// Namespace is a pod's network namespace. It exists until Close is called and no process
+// runs in it. Its methods are safe for concurrent use.
 type Namespace struct {
 	bridge *Bridge
 	ip     netip.Addr
@@ -33,10 +33,10 @@ type Namespace struct {
 	file *os.File // nil once closed
 }
 
-// Attach makes a network namespace with a free address of the bridge's prefix:
-// eth0 with that address and a default route by the bridge, and a loopback. The
-// name is shown by `ip link` as the alias of the interface at the bridge. It
-// returns ErrExhausted when no address is free.
+// Attach returns a new network namespace with a free address of the bridge's prefix: it
+// has eth0 with that address, a default route via the bridge, and a loopback. `ip link`
+// shows the name as the alias of the interface at the bridge. The error is ErrExhausted
+// if no address is free.
 func (b *Bridge) Attach(name string) (*Namespace, error) {
 	ip, err := b.take()
 	if err != nil {
@@ -49,19 +49,18 @@ func (b *Bridge) Attach(name string) (*Namespace, error) {
 	return ns, nil
 }
 
-// IP is the pod's address.
+// IP returns the pod's address.
 func (n *Namespace) IP() netip.Addr { return n.ip }
 
-// Close takes the namespace off the bridge and gives its address back. Programs
-// that still run in it have no network from then on but the loopback. A second
-// Close does nothing.
+// Close detaches the namespace from the bridge and releases its address. Programs that
+// still run in it keep only the loopback. A second Close does nothing.
 func (n *Namespace) Close() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.file == nil {
 		return nil
 	}
-	// An address with an interface that could not be deleted is not given back.
+	// The address stays in use if its interface cannot be deleted.
 	if err := deleteLink(n.host); err != nil {
 		return err
 	}
@@ -74,8 +73,8 @@ func (n *Namespace) Close() error {
 	return nil
 }
 
-// Do runs f on a thread inside the namespace. What f starts in other goroutines
-// runs outside; a process that f starts runs inside.
+// Do runs f on a thread inside the namespace. Processes that f starts run inside it,
+// goroutines that f starts do not.
 func (n *Namespace) Do(f func() error) error {
 	return inThread(func() error {
 		if err := n.enter(); err != nil {
@@ -95,13 +94,12 @@ func (n *Namespace) enter() error {
 	return unix.Setns(int(n.file.Fd()), unix.CLONE_NEWNET)
 }
 
-// Dial connects to a TCP port of the pod's own loopback, as port forwarding
-// does.
+// Dial connects to a TCP port of the pod's own loopback, as port forwarding needs it.
 func (n *Namespace) Dial(ctx context.Context, port uint16) (net.Conn, error) {
 	var conn net.Conn
 	err := n.Do(func() (err error) {
-		// No second address family to race for in another goroutine, which
-		// would be outside the namespace.
+		// A fallback to another address family would dial in another goroutine,
+		// outside the namespace.
 		dialer := net.Dialer{FallbackDelay: -1}
 		conn, err = dialer.DialContext(ctx, "tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(int(port))))
 		return err
@@ -109,9 +107,9 @@ func (n *Namespace) Dial(ctx context.Context, port uint16) (net.Conn, error) {
 	return conn, err
 }
 
-// inThread runs f on a thread of its own that f may move to another network
-// namespace. The thread is used for nothing else afterwards unless it is back
-// where it was: a goroutine that ends without unlocking takes its thread along.
+// inThread runs f on a thread of its own, which f may move to another network namespace.
+// If the thread cannot return to its namespace it is never reused: a goroutine that ends
+// without UnlockOSThread terminates its thread.
 func inThread(f func() error) error {
 	result := make(chan error)
 	go func() {

@@ -6,12 +6,11 @@ import (
 	"net/netip"
 )
 
-// ErrExhausted says that every address of a bridge's prefix is in use.
+// ErrExhausted means that every address of a bridge's prefix is in use.
 var ErrExhausted = errors.New("no free address")
 
-// pool hands out the addresses of a prefix in turn, so that an address that was
-// given back is the last to be used again: a client that still dials a dead pod
-// gets no answer, rather than another pod's.
+// pool allocates the addresses of a prefix in turn, so a released address is reused last.
+// A client that still dials a dead pod gets no answer instead of another pod's.
 type pool struct {
 	prefix netip.Prefix
 	// reserved is the node's own address.
@@ -20,8 +19,8 @@ type pool struct {
 	last     netip.Addr
 }
 
-// newPool makes the pool of a gateway address with its prefix length, such as
-// 10.201.1.1/24. The prefix must hold at least one address more.
+// newPool returns the pool of a gateway address with its prefix length, for example
+// 10.201.1.1/24. The prefix must have at least one more address.
 func newPool(gateway netip.Prefix) (*pool, error) {
 	prefix := gateway.Masked()
 	switch {
@@ -30,7 +29,7 @@ func newPool(gateway netip.Prefix) (*pool, error) {
 	case gateway.Bits() > 30:
 		return nil, fmt.Errorf("gateway %s leaves no address for a pod: use a prefix length of at most 30", gateway)
 	case gateway.Addr() == prefix.Addr() || gateway.Addr() == broadcast(prefix):
-		return nil, fmt.Errorf("gateway %s is the network's or the broadcast address of %s: choose another one in it", gateway.Addr(), prefix)
+		return nil, fmt.Errorf("gateway %s is the network or broadcast address of %s: choose another address", gateway.Addr(), prefix)
 	}
 	return &pool{prefix: prefix, reserved: gateway.Addr(), used: map[netip.Addr]bool{}, last: prefix.Addr()}, nil
 }
@@ -48,12 +47,12 @@ func (p *pool) take() (netip.Addr, error) {
 	}
 }
 
-// release gives an address back; one that was not taken is left alone.
+// release frees an address. It ignores a free one.
 func (p *pool) release(addr netip.Addr) {
 	delete(p.used, addr)
 }
 
-// next is the address after addr, the network's own after the last one.
+// next returns the address after addr; after the last one, the prefix's first.
 func (p *pool) next(addr netip.Addr) netip.Addr {
 	if next := addr.Next(); p.prefix.Contains(next) {
 		return next
@@ -65,7 +64,7 @@ func (p *pool) free(addr netip.Addr) bool {
 	return addr != p.prefix.Addr() && addr != broadcast(p.prefix) && addr != p.reserved && !p.used[addr]
 }
 
-// broadcast is the last address of an IPv4 prefix.
+// broadcast returns the last address of an IPv4 prefix.
 func broadcast(prefix netip.Prefix) netip.Addr {
 	octets := prefix.Masked().Addr().As4()
 	for bit := prefix.Bits(); bit < 32; bit++ {

@@ -100,8 +100,8 @@ func TestNewPoolRefuses(t *testing.T) {
 		"no prefix":             {netip.Prefix{}, "not an IPv4 address"},
 		"IPv6":                  {netip.MustParsePrefix("fd00::1/64"), "not an IPv4 address"},
 		"no room for a pod":     {netip.MustParsePrefix("10.0.0.1/31"), "at most 30"},
-		"the network's address": {netip.MustParsePrefix("10.0.0.0/24"), "choose another one"},
-		"the broadcast address": {netip.MustParsePrefix("10.0.0.255/24"), "choose another one"},
+		"the network's address": {netip.MustParsePrefix("10.0.0.0/24"), "choose another address"},
+		"the broadcast address": {netip.MustParsePrefix("10.0.0.255/24"), "choose another address"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// create makes the namespace and its interfaces.
+// create creates the namespace and its interfaces.
 func (n *Namespace) create(name string) error {
 	file, err := newNamespace()
 	if err != nil {
@@ -24,7 +24,7 @@ func (n *Namespace) create(name string) error {
 	return n.Do(n.configure)
 }
 
-// newNamespace makes an empty network namespace, held by the open file.
+// newNamespace returns a new network namespace, which exists while the file is open.
 func newNamespace() (*os.File, error) {
 	var file *os.File
 	err := inThread(func() (err error) {
@@ -39,8 +39,7 @@ func newNamespace() (*os.File, error) {
 	return file, err
 }
 
-// connect makes the pair of interfaces, one end at the bridge, the other end in
-// the namespace.
+// connect creates the pair of interfaces: one end at the bridge, one in the namespace.
 func (n *Namespace) connect(name string) error {
 	if err := deleteLink(n.host); err != nil {
 		return err
@@ -65,12 +64,13 @@ func (n *Namespace) connect(name string) error {
 		return fmt.Errorf("set the alias of interface %s: %w", n.host, err)
 	}
 	if err := netlink.LinkSetUp(link); err != nil {
-		return fmt.Errorf("switch interface %s on: %w", n.host, err)
+		return fmt.Errorf("enable interface %s: %w", n.host, err)
 	}
 	return nil
 }
 
-// configure runs inside the namespace: address, loopback, default route.
+// configure sets the address, the loopback and the default route. It runs inside the
+// namespace.
 func (n *Namespace) configure() error {
 	if err := up("lo"); err != nil {
 		return err
@@ -81,20 +81,20 @@ func (n *Namespace) configure() error {
 	}
 	own := netip.PrefixFrom(n.ip, n.bridge.gateway.Bits())
 	if err := netlink.AddrReplace(link, address(own)); err != nil {
-		return fmt.Errorf("give interface %s the address %s: %w", podInterface, own, err)
+		return fmt.Errorf("set the address %s of interface %s: %w", own, podInterface, err)
 	}
 	if err := netlink.LinkSetUp(link); err != nil {
-		return fmt.Errorf("switch interface %s on: %w", podInterface, err)
+		return fmt.Errorf("enable interface %s: %w", podInterface, err)
 	}
 	route := &netlink.Route{LinkIndex: link.Attrs().Index, Gw: n.bridge.Gateway().AsSlice()}
 	if err := netlink.RouteReplace(route); err != nil {
-		return fmt.Errorf("set the default route by %s: %w", n.bridge.Gateway(), err)
+		return fmt.Errorf("set the default route via %s: %w", n.bridge.Gateway(), err)
 	}
 	return nil
 }
 
-// deleteLink deletes an interface of the current namespace, and with it the
-// other end of the pair; one that is not there is no error.
+// deleteLink deletes an interface of the current namespace and so the other end of its
+// pair. A missing interface is no error.
 func deleteLink(name string) error {
 	link, err := netlink.LinkByName(name)
 	if errors.As(err, &netlink.LinkNotFoundError{}) {
@@ -109,14 +109,13 @@ func deleteLink(name string) error {
 	return nil
 }
 
-// hostInterface names the end at the bridge by the pod's address, which is
-// unique in the namespace and fits the kernel's 15 bytes, as a pod's name
-// would not.
+// hostInterface returns the name of the end at the bridge. It is made of the pod's
+// address, which is unique and, unlike a pod's name, fits into the kernel's 15 bytes.
 func hostInterface(ip netip.Addr) string {
 	return fmt.Sprintf("veth%x", ip.As4())
 }
 
-// alias cuts a name to the kernel's limit for an alias (IFALIASZ less one).
+// alias truncates a name to the kernel's limit of an alias (IFALIASZ minus one).
 func alias(name string) string {
 	return name[:min(len(name), 255)]
 }

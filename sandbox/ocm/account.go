@@ -16,8 +16,8 @@ import (
 	"open-cluster-management.io/helloworld-addon/sandbox/pki"
 )
 
-// tokenSeconds is how long the tokens of OCM's programs live: a year, longer
-// than any sandbox, since nothing renews them.
+// tokenSeconds is the life of the tokens of OCM's programs: a year, longer than any sandbox,
+// because nothing renews them.
 const tokenSeconds = int64(365 * 24 * 60 * 60)
 
 // accountKubeconfig writes a kubeconfig with a token of the ServiceAccount and
@@ -29,8 +29,8 @@ func accountKubeconfig(ctx context.Context, cluster *controlplane.Cluster, names
 	}
 	seconds := tokenSeconds
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}
-	// The token names the account's uid, so it has to wait for an account that
-	// has just been applied to be in the API server's cache.
+	// A new account may not be in the API server's cache yet, which the request for a
+	// token reads for the account's UID.
 	err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, 20*time.Second, true, func(ctx context.Context) (bool, error) {
 		answer, err := client.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, name, request, metav1.CreateOptions{})
 		if apierrors.IsNotFound(err) {

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// The drivers by which OCM's registration agent gets credentials for add-ons
-// that ask for those of the hub's API server (Klusterlet
+// The drivers by which OCM's registration agent gets credentials of the hub's API server for
+// add-ons (Klusterlet
 // spec.registrationConfiguration.addOnKubeClientRegistrationDriver.authType):
 // https://github.com/open-cluster-management-io/ocm/tree/v1.2.1/pkg/registration/register
 const (
@@ -23,19 +23,18 @@ const (
 	AuthToken = "token"
 )
 
-// ShortestTokenLife is the shortest life that an API server gives a token.
+// ShortestTokenLife is the shortest life of a token that an API server accepts.
 const ShortestTokenLife = 10 * time.Minute
 
-// Agents are settings of OCM's agents on the managed clusters, which a
-// Klusterlet has.
+// Agents holds settings of OCM's agents on the managed clusters, which a Klusterlet has too.
 type Agents struct {
 	// AddonAuth is AuthCSR or AuthToken.
 	AddonAuth string
-	// AddonTokenLife is the life of the tokens of AuthToken; 0 for OCM's own
-	// default, a year.
+	// AddonTokenLife is the life of the tokens of AuthToken; 0 selects OCM's default, a
+	// year.
 	AddonTokenLife time.Duration
-	// StatusSyncInterval is how often the work agent reads the objects that it
-	// has applied.
+	// StatusSyncInterval is the period with which the work agent reads the objects that
+	// it has applied.
 	StatusSyncInterval time.Duration
 }
 
@@ -43,17 +42,17 @@ type Agents struct {
 func ParseAuth(auth string) (string, error) {
 	known := []string{AuthCSR, AuthToken}
 	if !slices.Contains(known, auth) {
-		return "", fmt.Errorf("%q is no driver for add-ons: there are %s", auth, strings.Join(known, ", "))
+		return "", fmt.Errorf("unknown driver %q for add-ons: the drivers are %s", auth, strings.Join(known, ", "))
 	}
 	return auth, nil
 }
 
-// AuthFile is the file in a cluster's directory that holds its driver for
-// add-ons, where that is not the one with which the sandbox was started.
+// AuthFile is the file in a cluster's directory with its driver for add-ons, if that differs
+// from the one with which the sandbox was started.
 const AuthFile = "addon-auth"
 
-// override returns the content of a file in the cluster's directory, or the
-// value when there is no such file.
+// override returns the content of a file in the cluster's directory, or the value if the file
+// does not exist.
 func (m *Managed) override(file, value string) string {
 	content, err := os.ReadFile(filepath.Join(m.Cluster.Dir, file))
 	if errors.Is(err, fs.ErrNotExist) {

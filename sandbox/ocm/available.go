@@ -15,18 +15,17 @@ import (
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 )
 
-// joinTimeout bounds the wait for a cluster to join: 2 s on an idle machine.
+// joinTimeout limits the wait for a cluster to join, which takes 2 s on an idle machine.
 const joinTimeout = 3 * time.Minute
 
-// joinedConditions are those of a ManagedCluster that its hub can work with.
+// joinedConditions are the conditions of a ManagedCluster that has joined and is available.
 var joinedConditions = []string{
 	clusterv1.ManagedClusterConditionHubAccepted,
 	clusterv1.ManagedClusterConditionJoined,
 	clusterv1.ManagedClusterConditionAvailable,
 }
 
-// WaitAvailable returns when the hub says that the cluster has joined and is
-// available.
+// WaitAvailable waits until all joinedConditions of the cluster are True on the hub.
 func WaitAvailable(ctx context.Context, hub *rest.Config, name string) error {
 	client, err := clusterclient.NewForConfig(hub)
 	if err != nil {
@@ -49,7 +48,7 @@ func WaitAvailable(ctx context.Context, hub *rest.Config, name string) error {
 	return nil
 }
 
-// missingConditions are the joined conditions that are not true.
+// missingConditions returns the joinedConditions that are not True.
 func missingConditions(conditions []metav1.Condition) []string {
 	var missing []string
 	for _, c := range joinedConditions {

@@ -15,15 +15,15 @@ import (
 	"open-cluster-management.io/helloworld-addon/sandbox/process"
 )
 
-// BootstrapUser is who a cluster's registration agent is before it has joined;
-// the hub accepts its clusters without a person.
+// BootstrapUser is the user of a cluster's registration agent before the cluster has joined.
+// The hub accepts this user's clusters automatically.
 const BootstrapUser = "bootstrap-user"
 
-// webhookPort is the add-on API's conversion webhook's.
+// webhookPort is the port of the add-on API's conversion webhook.
 const webhookPort = 9443
 
-// bootstrapRBAC lets the bootstrap user do what OCM asks of it: create its
-// ManagedCluster and its CSR, and see what becomes of them.
+// bootstrapRBAC lets the bootstrap user create and read ManagedClusters and CSRs, which OCM
+// requires of it.
 const bootstrapRBAC = `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
@@ -44,9 +44,8 @@ subjects:
 - {apiGroup: rbac.authorization.k8s.io, kind: User, name: bootstrap-user}
 `
 
-// controllersRBAC is what OCM's operator binds beside OCM's own manifests: every
-// controller reads the API server's authentication configuration and elects and
-// reports in its own namespace.
+// controllersRBAC is the RBAC that OCM's operator creates in addition to OCM's manifests:
+// every controller reads the API server's authentication configuration.
 const controllersRBAC = `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding
@@ -56,15 +55,14 @@ subjects:
 - {apiGroup: rbac.authorization.k8s.io, kind: Group, name: "system:serviceaccounts:open-cluster-management-hub"}
 `
 
-// Network is where a program runs that binds fixed ports: OCM's webhook server
-// has :8000 and :8080 beside its own, so that each hub's needs a network
-// namespace of its own.
+// Network is the network namespace of a program that binds fixed ports. OCM's webhook server
+// also listens on :8000 and :8080, so that of each hub needs its own network namespace.
 type Network interface {
 	IP() netip.Addr
 	Do(func() error) error
 }
 
-// Hub is OCM's half on the hub.
+// Hub is OCM's part on the hub.
 type Hub struct {
 	cluster   *controlplane.Cluster
 	manifests string
@@ -73,9 +71,8 @@ type Hub struct {
 	programs  []process.Spec
 }
 
-// InstallHub writes OCM's CRDs and RBAC to the hub and prepares its programs.
-// manifests is the directory "manifests" of OCM's module, network the one of the
-// webhook server.
+// InstallHub writes OCM's CRDs and RBAC to the hub and prepares its programs. manifests is the
+// directory "manifests" of OCM's module, network the webhook server's.
 func InstallHub(ctx context.Context, cluster *controlplane.Cluster, manifests string, network Network) (*Hub, error) {
 	h := &Hub{cluster: cluster, manifests: manifests, webhook: filepath.Join(cluster.Dir, "addon-webhook"), network: network}
 	applier, err := apply.New(cluster.Admin)
@@ -152,7 +149,7 @@ func (h *Hub) applyRBAC(ctx context.Context, applier *apply.Applier) error {
 	return nil
 }
 
-// prepare gives every program its kubeconfig.
+// prepare creates the kubeconfig and the specification of every program.
 func (h *Hub) prepare(ctx context.Context) error {
 	controllers := []struct {
 		name, program, account, command string

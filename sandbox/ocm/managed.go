@@ -22,16 +22,16 @@ import (
 	"open-cluster-management.io/helloworld-addon/sandbox/process"
 )
 
-// ManagedOptions say which cluster OCM's agents manage, and from where.
+// ManagedOptions configures OCM's agents of one managed cluster.
 type ManagedOptions struct {
 	// Cluster is the managed cluster.
 	Cluster *controlplane.Cluster
-	// Name is what the hub calls it; empty for the cluster's own name.
+	// Name is the cluster's name on the hub; by default the cluster's own name.
 	Name string
-	// Host is the cluster that the agents belong to in hosted mode; nil in default
-	// mode, where that is the managed cluster itself.
+	// Host is the hosting cluster in hosted mode; nil in default mode, where the
+	// agents belong to the managed cluster itself.
 	Host *controlplane.Cluster
-	// Hubs are the bootstrap kubeconfigs. With more than one the agent chooses
+	// Hubs are the bootstrap kubeconfigs. With more than one, the agent chooses a hub
 	// (feature gate MultipleHubs).
 	Hubs []*clientcmdapi.Config
 	// Manifests is the directory "manifests" of OCM's module.
@@ -40,10 +40,10 @@ type ManagedOptions struct {
 	Agents Agents
 }
 
-// Managed is OCM's half on a managed cluster.
+// Managed is OCM's part on a managed cluster.
 type Managed struct {
 	ManagedOptions
-	// name is the klusterlet's, namespace that of the agents on Host.
+	// name is the klusterlet's name, namespace the agents' namespace on Host.
 	name, namespace    string
 	hubDir             string // the registration agent keeps the hub's kubeconfig here
 	bootstrap          []*mount.Volume
@@ -51,9 +51,9 @@ type Managed struct {
 	registration, work process.Spec
 }
 
-// InstallManaged writes OCM's CRDs and RBAC to the managed cluster, and in
-// hosted mode to its hosting cluster, and prepares the agents; the registration
-// agent will join the hub as the bootstrap user.
+// InstallManaged writes OCM's CRDs and RBAC to the managed cluster and, in hosted mode, to its
+// hosting cluster, and prepares the agents. The registration agent joins the hub as the
+// bootstrap user.
 func InstallManaged(ctx context.Context, options ManagedOptions) (*Managed, error) {
 	m := &Managed{ManagedOptions: options, name: klusterletName, namespace: agentNamespace,
 		hubDir: filepath.Join(options.Cluster.Dir, "hub-kubeconfig")}
@@ -111,8 +111,8 @@ func (m *Managed) apply(ctx context.Context) error {
 	return nil
 }
 
-// workAggregate is the ClusterRole that OCM's operator makes: add-ons give the
-// work agent more permissions by labelling ClusterRoles of theirs.
+// workAggregate returns the aggregated ClusterRole that OCM's operator creates: add-ons give
+// the work agent further permissions by labelled ClusterRoles.
 func workAggregate(klusterlet string) []byte {
 	return fmt.Appendf(nil, `
 apiVersion: rbac.authorization.k8s.io/v1
@@ -124,8 +124,8 @@ aggregationRule:
 `, klusterlet, aggregateToWork)
 }
 
-// bootstrapSecret is the name of the Secret with the n-th hub's bootstrap
-// kubeconfig; the first one's is the name that OCM's own charts give it.
+// bootstrapSecret returns the name of the Secret with the n-th hub's bootstrap kubeconfig. The
+// first one has the name from OCM's own charts.
 func (m *Managed) bootstrapSecret(n int) string {
 	if n == 0 {
 		return BootstrapSecret
@@ -133,8 +133,8 @@ func (m *Managed) bootstrapSecret(n int) string {
 	return BootstrapSecret + "-" + m.Hubs[n].CurrentContext
 }
 
-// writeBootstrap creates the Secrets with the bootstrap kubeconfigs, unless
-// somebody has: who replaces one later is not overruled.
+// writeBootstrap creates the Secrets with the bootstrap kubeconfigs. It does not overwrite an
+// existing one.
 func (m *Managed) writeBootstrap(ctx context.Context) error {
 	client, err := kubernetes.NewForConfig(m.Host.Admin)
 	if err != nil {
@@ -190,19 +190,18 @@ func (m *Managed) prepare(ctx context.Context) (err error) {
 	return nil
 }
 
-// agentPorts is the first LocalPort of the agents; those before it are for OCM's
-// programs of a hub, which the cluster may be too.
+// agentPorts is the first LocalPort of the agents. The lower ones are for OCM's programs of a
+// hub, because a hub may manage itself.
 const agentPorts = 6
 
-// evictionGracePeriod is how long a work agent keeps what a hub has applied that is
-// its hub no more: one at another URL is another one to it. OCM's own default is an
-// hour, in which whatever the add-on's ManifestWork has brought stays, also when it
-// is deleted on the hub of today.
+// evictionGracePeriod is the time for which a work agent keeps the objects from a former hub. A
+// hub at another URL is another hub to it. OCM's default is an hour: for that time the objects of
+// an add-on's ManifestWork stay even if it is deleted on the present hub.
 const evictionGracePeriod = "--appliedmanifestwork-eviction-grace-period=30s"
 
-// hubTimeout is how long a hub may be away before an agent with several looks
-// for another one. OCM's own default is ten minutes, its API's least three; the
-// cluster's lease, by which the agent knows, is renewed once a minute.
+// hubTimeout is the time without its hub after which an agent with several hubs switches to
+// another one. OCM's default is ten minutes, the minimum in its API three. The agent judges by the
+// cluster's lease, which is renewed once a minute.
 const hubTimeout = "--hub-connection-timeout-seconds=90"
 
 func bootstrapFlags(files []string) []string {
@@ -216,7 +215,7 @@ func bootstrapFlags(files []string) []string {
 	return flags
 }
 
-// agent is what the two agents have in common.
+// agent returns the specification of an agent: the flags that both agents share, and args.
 func (m *Managed) agent(ctx context.Context, program string, port int, args ...string) (process.Spec, error) {
 	account := m.account(program + "-sa")
 	kubeconfig, err := accountKubeconfig(ctx, m.Host, m.namespace, account)
@@ -241,8 +240,8 @@ func (m *Managed) agent(ctx context.Context, program string, port int, args ...s
 	return spec, nil
 }
 
-// prepareRegistration gives a new pod of the registration agent an empty
-// directory for the hub's kubeconfig; it fills it from the Secret.
+// prepareRegistration empties the directory of the hub's kubeconfig for a new pod of the
+// registration agent, which fills it from the Secret.
 func (m *Managed) prepareRegistration(fresh bool) ([]string, bool, error) {
 	if fresh {
 		if err := errors.Join(os.RemoveAll(m.hubDir), os.MkdirAll(m.hubDir, 0o700)); err != nil {
@@ -257,8 +256,8 @@ func (m *Managed) prepareRegistration(fresh bool) ([]string, bool, error) {
 	return append(m.nameFlag(), m.authFlags()...), true, nil
 }
 
-// NameFile is the file in a cluster's directory that holds the name by which
-// the cluster is managed, where that is not its own.
+// NameFile is the file in a cluster's directory with the name under which the cluster is managed,
+// if that is not its own.
 const NameFile = "cluster-name"
 
 func (m *Managed) nameFlag() []string {

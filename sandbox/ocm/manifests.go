@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// The names under which OCM's own charts install it.
+// The names in OCM's own charts.
 const (
 	clusterManagerName = "cluster-manager"
 	hubNamespace       = "open-cluster-management-hub"
@@ -34,13 +34,13 @@ const (
 )
 
 const (
-	// BootstrapSecret has the kubeconfig with which a cluster joins its hub.
+	// BootstrapSecret holds the kubeconfig with which a cluster joins its hub.
 	BootstrapSecret = "bootstrap-hub-kubeconfig"
-	// HubSecret has the credentials that the hub has given the cluster.
+	// HubSecret holds the credentials of the cluster on the hub.
 	HubSecret = "hub-kubeconfig-secret"
 )
 
-// values are what OCM's templates of CRDs and RBAC ask for, under its names
+// values holds the inputs of OCM's templates of CRDs and RBAC, under OCM's names
 // (manifests.HubConfig and the klusterlet's configuration in OCM's module).
 type values struct {
 	ClusterManagerName, ClusterManagerNamespace                    string
@@ -59,8 +59,8 @@ func defaultValues() values {
 	}
 }
 
-// klusterletValues are those of a klusterlet whose agents are in the namespace.
-// On the managed cluster they are in agentNamespace in any case.
+// klusterletValues returns the values of a klusterlet whose agents are in the namespace on their
+// hosting cluster. On the managed cluster they are always in agentNamespace.
 func klusterletValues(name, namespace string) values {
 	return values{
 		KlusterletName: name, KlusterletNamespace: agentNamespace, AgentNamespace: namespace,
@@ -68,8 +68,8 @@ func klusterletValues(name, namespace string) values {
 	}
 }
 
-// render reads the templates below dir that match the patterns, in order of
-// their names, and renders them as one YAML stream.
+// render renders the templates below dir that match the patterns as one YAML stream, in the order
+// of their names.
 func render(dir string, v values, patterns ...string) ([]byte, error) {
 	var files []string
 	for _, pattern := range patterns {
@@ -101,9 +101,9 @@ func render(dir string, v values, patterns ...string) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// serviceAccounts are the manifests of namespaces and of ServiceAccounts in the
-// last of them. OCM's own template of the registration controller's account
-// renders an annotation that the API server refuses, so they are made here.
+// serviceAccounts returns the manifests of namespaces and of ServiceAccounts in the last of them.
+// It replaces OCM's own templates, because the API server rejects an annotation in that of the
+// registration controller.
 func serviceAccounts(namespaces []string, names ...string) []byte {
 	var out strings.Builder
 	for _, ns := range namespaces {
@@ -115,8 +115,8 @@ func serviceAccounts(namespaces []string, names ...string) []byte {
 	return []byte(out.String())
 }
 
-// convertByURL makes a CRD's conversion webhook one that is reached by an
-// address: there is no service network in the sandbox.
+// convertByURL sets the URL of a CRD's conversion webhook instead of its Service: the sandbox has no
+// service network.
 func convertByURL(crd *unstructured.Unstructured, url string) error {
 	client, found, err := unstructured.NestedMap(crd.Object, "spec", "conversion", "webhook", "clientConfig")
 	if err != nil || !found {

@@ -9,20 +9,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// accountDir is where a pod has the files of its ServiceAccount.
+// accountDir is the directory of the ServiceAccount's files in a pod.
 const accountDir = "/var/run/secrets/kubernetes.io/serviceaccount"
 
-// inNamespace calls a function so that a program which it starts finds the
-// namespace where a pod has it. OCM's agents read there, and nowhere else, in
-// which namespace they keep their secrets.
+// inNamespace calls a function so that a program that it starts finds its namespace in the file in
+// which a pod has it. OCM's agents read the namespace of their Secrets from that file only.
 //
-// The file is in a mount namespace that the program alone is in.
+// The file is in a mount namespace of the program's own.
 func inNamespace(namespace string) func(func() error) error {
 	return func(f func() error) error {
 		result := make(chan error)
 		go func() {
-			// The thread is not unlocked, and ends with the goroutine: nothing else
-			// must run in its mount namespace.
+			// Without UnlockOSThread the thread ends with the goroutine, so that no
+			// other code runs in its mount namespace.
 			runtime.LockOSThread()
 			err := mountNamespaceFile(namespace)
 			if err == nil {
@@ -36,7 +35,7 @@ func inNamespace(namespace string) func(func() error) error {
 
 func mountNamespaceFile(namespace string) error {
 	if err := unix.Unshare(unix.CLONE_FS | unix.CLONE_NEWNS); err != nil {
-		return fmt.Errorf("make a mount namespace for an agent: %w", err)
+		return fmt.Errorf("create a mount namespace for an agent: %w", err)
 	}
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("make an agent's mounts private: %w", err)

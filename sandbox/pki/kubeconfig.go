@@ -7,15 +7,14 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// User is how a kubeconfig's user proves who it is: by a client certificate or
-// by a token.
+// User holds the credentials of a kubeconfig's user: a client certificate or a token.
 type User struct {
 	Pair  Pair
 	Token string
 }
 
-// Kubeconfig is a kubeconfig with one context of the given name. Everything is
-// in it, so that the file can be copied elsewhere.
+// Kubeconfig returns a kubeconfig with one context of the given name. It refers to no other files,
+// so it can be copied elsewhere.
 func Kubeconfig(name, server string, ca []byte, user User) *clientcmdapi.Config {
 	config := clientcmdapi.NewConfig()
 	config.Clusters[name] = &clientcmdapi.Cluster{Server: server, CertificateAuthorityData: ca}
@@ -37,7 +36,7 @@ func WriteKubeconfig(file string, config *clientcmdapi.Config) error {
 	return nil
 }
 
-// Merge is one kubeconfig with the contexts of all; the first one's is current.
+// Merge returns a kubeconfig with the contexts of all; the current context is that of the first.
 func Merge(configs ...*clientcmdapi.Config) *clientcmdapi.Config {
 	merged := clientcmdapi.NewConfig()
 	for i, config := range configs {

@@ -1,10 +1,9 @@
-// Package pki makes the certificates of one cluster of the sandbox: a
-// certificate authority, serving and client certificates signed by it, and the
-// key pair that signs service account tokens.
+// Package pki creates the certificates of one cluster of the sandbox: a certificate authority,
+// serving and client certificates signed by it, and the key pair that signs service account
+// tokens.
 //
-// It keeps everything in one directory, each pair as NAME.crt and NAME.key. It
-// never renews anything by itself: a sandbox does not live as long as its
-// certificates.
+// It writes them to one directory, each pair as NAME.crt and NAME.key. It renews nothing, because a
+// sandbox does not live as long as its certificates.
 package pki
 
 import (
@@ -28,7 +27,7 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-// lifetime of every certificate: longer than any sandbox is kept.
+// lifetime is that of every certificate: longer than any sandbox lives.
 const lifetime = 365 * 24 * time.Hour
 
 // Authority signs the certificates of one cluster.
@@ -44,7 +43,7 @@ type Pair struct {
 	CertPEM, KeyPEM   []byte
 }
 
-// NewAuthority makes a certificate authority in dir (ca.crt, ca.key).
+// NewAuthority returns a new certificate authority, whose files are in dir (ca.crt, ca.key).
 func NewAuthority(dir, name string) (*Authority, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("create the certificates' directory: %w", err)
@@ -64,7 +63,7 @@ func NewAuthority(dir, name string) (*Authority, error) {
 	return a, nil
 }
 
-// LoadAuthority reads an authority that NewAuthority made in dir.
+// LoadAuthority returns the authority that NewAuthority has written to dir.
 func LoadAuthority(dir string) (*Authority, error) {
 	pair, err := tls.LoadX509KeyPair(filepath.Join(dir, "ca.crt"), filepath.Join(dir, "ca.key"))
 	if err != nil {
@@ -77,17 +76,16 @@ func LoadAuthority(dir string) (*Authority, error) {
 	return &Authority{dir: dir, cert: pair.Leaf, key: key}, nil
 }
 
-// CertFile is the path of the authority's certificate.
+// CertFile returns the path of the authority's certificate.
 func (a *Authority) CertFile() string { return filepath.Join(a.dir, "ca.crt") }
 
-// KeyFile is the path of the authority's key.
+// KeyFile returns the path of the authority's key.
 func (a *Authority) KeyFile() string { return filepath.Join(a.dir, "ca.key") }
 
-// PEM is the authority's certificate.
+// PEM returns the authority's certificate.
 func (a *Authority) PEM() []byte { return encodeCert(a.cert.Raw) }
 
-// Serving signs a certificate for a server that is reached under the hosts,
-// which are DNS names or IP addresses.
+// Serving signs a server's certificate for the hosts, which are DNS names or IP addresses.
 func (a *Authority) Serving(name string, hosts ...string) (Pair, error) {
 	template := &x509.Certificate{
 		Subject:     pkix.Name{CommonName: name},
@@ -121,7 +119,7 @@ func (a *Authority) ExpiredClient(name, user string, groups ...string) (Pair, er
 	})
 }
 
-// ServingLike signs a certificate for the names and addresses of another one.
+// ServingLike signs a server's certificate for the names and addresses of another certificate.
 func (a *Authority) ServingLike(name string, other *x509.Certificate) (Pair, error) {
 	return a.sign(name, &x509.Certificate{
 		Subject:     other.Subject,
@@ -131,7 +129,7 @@ func (a *Authority) ServingLike(name string, other *x509.Certificate) (Pair, err
 	})
 }
 
-// Signed says whether the authority has signed the certificate.
+// Signed reports whether the authority has signed the certificate.
 func (a *Authority) Signed(certificate *x509.Certificate) bool {
 	return certificate.CheckSignatureFrom(a.cert) == nil
 }
@@ -177,8 +175,8 @@ func (a *Authority) write(name string, der []byte, key crypto.PrivateKey) (Pair,
 	return p, nil
 }
 
-// ServiceAccountKeys makes the RSA pair with which kube-controller-manager signs
-// and kube-apiserver checks service account tokens, and returns the two files.
+// ServiceAccountKeys creates the RSA pair with which service account tokens are signed and verified,
+// and returns the paths of its files.
 func (a *Authority) ServiceAccountKeys() (private, public string, err error) {
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {

@@ -2,17 +2,17 @@ package process
 
 import "time"
 
-// The bound beyond which a program that keeps dying is reported: OCM's agents
-// exit by design, once or twice while a cluster joins, so one death says nothing.
+// The limits beyond which a program counts as crash-looping. OCM's agents exit by design once or
+// twice while a cluster joins, so a few deaths are normal.
 const (
 	deathsTolerated = 3
 	deathsWindow    = time.Minute
 )
 
-// deaths are the times at which a program ended.
+// deaths holds the times at which a program ended.
 type deaths []time.Time
 
-// add notes a death and forgets those older than the window.
+// add returns the deaths within the window, with the new one.
 func (d deaths) add(now time.Time) deaths {
 	kept := deaths{}
 	for _, t := range d {
@@ -23,11 +23,11 @@ func (d deaths) add(now time.Time) deaths {
 	return append(kept, now)
 }
 
-// looping says whether the program died more often than is tolerated.
+// looping reports whether the program died more often than is tolerated.
 func (d deaths) looping() bool { return len(d) > deathsTolerated }
 
-// pause is how long to wait before the next start: half a second at first, so that
-// an agent that exits by design is back at once, and longer when it keeps dying.
+// pause returns the delay before the next start: half a second at first, because some agents exit by
+// design, and longer when the program keeps dying.
 func (d deaths) pause() time.Duration {
 	switch n := len(d); {
 	case n <= 1:

@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// A liveness probe as OCM's klusterlet has it for its agents (livenessProbe of
-// manifests/klusterlet/management/klusterlet-*-deployment.yaml), with Kubernetes'
-// own default of three failures in a row. The timeout is longer than Kubernetes'
-// second: a machine may run many clusters.
+// The liveness probe of OCM's agents, from
+// https://github.com/open-cluster-management-io/ocm/tree/v1.2.1/manifests/klusterlet/management
+// (livenessProbe of klusterlet-*-deployment.yaml), with Kubernetes' default of three failures in a
+// row. The timeout is longer than Kubernetes' second, because a machine may run many clusters.
 const (
 	probeDelay    = 2 * time.Second
 	probePeriod   = 10 * time.Second
@@ -20,9 +20,8 @@ const (
 	probeFailures = 3
 )
 
-// probe asks the URL until it does not answer 200 three times in a row, of which
-// it returns the last; nil when ctx ended before. As a kubelet's, it trusts any
-// certificate.
+// probe sends requests to the URL until three in a row are not answered by 200, and returns the last
+// error. It returns nil when ctx ends first. As kubelet, it trusts any certificate.
 func probe(ctx context.Context, url string) error {
 	client := &http.Client{Timeout: probeTimeout, Transport: &http.Transport{
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}
@@ -44,7 +43,7 @@ func probe(ctx context.Context, url string) error {
 	}
 }
 
-// ask is one probe.
+// ask sends one request.
 func ask(ctx context.Context, client *http.Client, url string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

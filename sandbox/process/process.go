@@ -1,7 +1,7 @@
-// Package process runs a program and starts it again when it ends.
+// Package process runs a program and restarts it when it ends.
 //
-// It does not stop programs in any order, nor make sure that they are gone when
-// the supervisor dies: the supervisor's PID namespace does that.
+// It does not stop programs in any order. It also does not end them when the supervisor dies: the
+// kernel does, because the supervisor is the first process of its PID namespace.
 package process
 
 import (
@@ -20,37 +20,35 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// logTail is how many bytes of a program's log an error shows.
+// logTail is the number of bytes of a program's log in an error.
 const logTail = 1500
 
-// Spec says how a program is run.
+// Spec configures a program.
 type Spec struct {
-	// Name is how errors and logs call it, such as cluster1/work-agent.
+	// Name is the name in errors and logs, for example cluster1/work-agent.
 	Name string
 	// Path is the program, Args its arguments.
 	Path string
 	Args []string
 	// Env is added to the supervisor's environment.
 	Env []string
-	// Log is the file that stdout and stderr are appended to.
+	// Log is the file to which stdout and stderr are appended.
 	Log string
-	// Switch stops and starts the program from outside.
+	// Switch lets another process stop and start the program.
 	Switch Switch
-	// Inside, where there is one, calls a function on a thread in the network
-	// namespace in which the program is to run.
+	// Inside, if not nil, calls a function on a thread in the namespaces in which the
+	// program is to run.
 	Inside func(func() error) error
-	// Prepare, where there is one, is called before each start and returns
-	// further arguments; ready is false while the program cannot start yet. fresh
-	// says that this is no restart of a program that has ended but a start anew,
-	// the first one or after its switch was off: a new pod instead of a new
-	// container in the same pod.
+	// Prepare, if not nil, is called before each start and returns further arguments;
+	// ready is false while the program cannot start yet. fresh is true for the first
+	// start and for one after the switch was off, and false for a restart: the
+	// difference between a new pod and a new container in the same pod.
 	Prepare func(fresh bool) (args []string, ready bool, err error)
-	// Liveness, where there is one, is a URL that answers 200 as long as the
-	// program is to go on.
+	// Liveness, if not empty, is a URL that a healthy program answers with 200.
 	Liveness string
 }
 
-// prepare is Prepare where there is one.
+// prepare calls Prepare if it is not nil.
 func (s Spec) prepare(fresh bool) (args []string, ready bool, err error) {
 	if s.Prepare == nil {
 		return nil, true, nil
@@ -62,7 +60,7 @@ func (s Spec) prepare(fresh bool) (args []string, ready bool, err error) {
 	return args, ready, nil
 }
 
-// LoopError is a program that died again and again.
+// LoopError is the error of a crash-looping program.
 type LoopError struct {
 	Name, Log, Tail string
 	Cause           error
@@ -73,10 +71,9 @@ func (e *LoopError) Error() string {
 		e.Name, deathsTolerated+1, deathsWindow, e.Cause, e.Log, e.Tail)
 }
 
-// Keep runs the program until ctx ends, starting it again whenever it ends,
-// unless its switch is off. A program that dies four times in a minute is told to onLoop, and started
-// again at a slower pace. Keep returns an error only when the program cannot be
-// started at all.
+// Keep runs the program until ctx ends. It restarts the program whenever it ends, unless its switch is
+// off. If the program dies four times in a minute, Keep calls onLoop and restarts it more slowly. Keep
+// returns an error only if the program cannot be started at all.
 func Keep(ctx context.Context, spec Spec, onLoop func(*LoopError)) error {
 	logger := klog.FromContext(ctx).WithValues("program", spec.Name)
 	var died deaths
@@ -100,11 +97,11 @@ func Keep(ctx context.Context, spec Spec, onLoop func(*LoopError)) error {
 			break
 		}
 		if fresh = spec.Switch.off(); fresh {
-			logger.Info("Program was stopped on request")
+			logger.Info("Stopped program on request")
 			continue
 		}
 		died = died.add(time.Now())
-		logger.Info("Program ended, starting it again", "cause", cause.Error(), "pause", died.pause())
+		logger.Info("Restarting ended program", "cause", cause.Error(), "pause", died.pause())
 		if died.looping() {
 			onLoop(&LoopError{Name: spec.Name, Log: spec.Log, Tail: tail(spec.Log), Cause: cause})
 		}
@@ -113,7 +110,7 @@ func Keep(ctx context.Context, spec Spec, onLoop func(*LoopError)) error {
 	return nil
 }
 
-// pause waits, or until ctx ends.
+// pause waits for the time or until ctx ends.
 func pause(ctx context.Context, wait time.Duration) {
 	select {
 	case <-ctx.Done():
@@ -121,8 +118,8 @@ func pause(ctx context.Context, wait time.Duration) {
 	}
 }
 
-// runOnce runs the program to its end; cause says how it ended, err that it did
-// not start.
+// runOnce runs the program to its end. cause is how it ended; err is not nil if it could not be
+// started.
 func runOnce(ctx context.Context, spec Spec) (cause, err error) {
 	if err := os.MkdirAll(filepath.Dir(spec.Log), 0o700); err != nil {
 		return nil, fmt.Errorf("create the log directory of %s: %w", spec.Name, err)
@@ -175,7 +172,7 @@ func runOnce(ctx context.Context, spec Spec) (cause, err error) {
 	return errors.New("exit status 0"), nil
 }
 
-// tail is the end of a log file, from the beginning of a line.
+// tail returns the end of a log file, from the beginning of a line.
 func tail(file string) string {
 	f, err := os.Open(file)
 	if err != nil {

@@ -14,26 +14,27 @@ import (
 )
 
 const (
-	// switchPeriod is how often a switch is looked at.
+	// switchPeriod is the period with which a switch is read.
 	switchPeriod = 100 * time.Millisecond
-	// switchTimeout bounds the wait for a program to stop or to start.
+	// switchTimeout limits the wait for a program to stop or to start.
 	switchTimeout = 30 * time.Second
 
 	runningSuffix, stoppedSuffix = ".running", ".stopped"
 )
 
-// Switch stops and starts a program that another process keeps: two files say
-// whether it should run and whether it does. The zero Switch is always on.
+// Switch stops and starts a program that another process runs by Keep. Of its two files,
+// NAME.stopped exists while the program should not run, and NAME.running while it runs. The zero
+// Switch is always on.
 type Switch struct{ base string }
 
-// SwitchOf is the switch of a program in the cluster's directory.
+// SwitchOf returns the switch of a program in the cluster's directory.
 func SwitchOf(clusterDir, name string) Switch {
 	return Switch{base: filepath.Join(switchDir(clusterDir), name)}
 }
 
 func switchDir(clusterDir string) string { return filepath.Join(clusterDir, "programs") }
 
-// Switches are the names of the programs in the cluster's directory, sorted.
+// Switches returns the names of the programs in the cluster's directory, sorted.
 func Switches(clusterDir string) ([]string, error) {
 	entries, err := os.ReadDir(switchDir(clusterDir))
 	if err != nil {
@@ -56,7 +57,7 @@ func (s Switch) Off(ctx context.Context) error {
 	return s.await(ctx, false, "stop")
 }
 
-// On lets the program run again and returns when it has been started.
+// On starts the program and returns when it runs.
 func (s Switch) On(ctx context.Context) error {
 	if err := os.Remove(s.base + stoppedSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("start %s: %w", filepath.Base(s.base), err)
@@ -77,10 +78,10 @@ func (s Switch) await(ctx context.Context, running bool, verb string) error {
 	return nil
 }
 
-// off says whether the program is to be stopped.
+// off reports whether the program is to be stopped.
 func (s Switch) off() bool { return s.base != "" && exists(s.base+stoppedSuffix) }
 
-// waitOn waits until the program is to run; false when ctx ended first.
+// waitOn waits until the program is to run. It returns false if ctx ends first.
 func (s Switch) waitOn(ctx context.Context) bool {
 	for s.off() && ctx.Err() == nil {
 		select {
@@ -91,7 +92,7 @@ func (s Switch) waitOn(ctx context.Context) bool {
 	return ctx.Err() == nil
 }
 
-// watch waits for the program's end, and stops it when it is switched off.
+// watch waits for the program's end. It calls stop when the switch is off.
 func (s Switch) watch(ended <-chan error, stop func()) error {
 	ticker := time.NewTicker(switchPeriod)
 	defer ticker.Stop()
@@ -107,7 +108,7 @@ func (s Switch) watch(ended <-chan error, stop func()) error {
 	}
 }
 
-// running and ended tell those who use the switch that the program runs.
+// running and ended create and remove the file of the running program.
 func (s Switch) running(pid int) error {
 	if s.base == "" {
 		return nil
@@ -116,7 +117,7 @@ func (s Switch) running(pid int) error {
 		return fmt.Errorf("create the programs' directory: %w", err)
 	}
 	if err := os.WriteFile(s.base+runningSuffix, []byte(strconv.Itoa(pid)), 0o600); err != nil {
-		return fmt.Errorf("note that a program runs: %w", err)
+		return fmt.Errorf("write the file of a running program: %w", err)
 	}
 	return nil
 }
@@ -126,7 +127,7 @@ func (s Switch) ended() error {
 		return nil
 	}
 	if err := os.Remove(s.base + runningSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("note that a program has ended: %w", err)
+		return fmt.Errorf("remove the file of a running program: %w", err)
 	}
 	return nil
 }

@@ -1,8 +1,8 @@
 //go:build tools
 
-// Package programs pins the versions of the programs that the sandbox runs, and of OCM's operator, which kind needs.
-// It holds no code: importing the commands here is what keeps their modules,
-// and the hashes of all that they are made of, in go.mod and go.sum.
+// Package programs pins the versions of the programs that the sandbox runs, and of OCM's operator,
+// which the tool for kind builds. It holds no code: its imports keep the modules of these commands,
+// and the hashes of all their dependencies, in go.mod and go.sum.
 package programs
 
 import (

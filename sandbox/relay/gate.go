@@ -7,10 +7,9 @@ import (
 	"time"
 )
 
-// Gate cuts relays off and lets them go on, as a network does that loses every
-// packet for a while: connections stay open and nothing passes, what was on its
-// way passes later, and a new connection is accepted and hears nothing. The nil
-// Gate is always open.
+// Gate interrupts relays like a network that loses every packet for a while. While it is shut,
+// connections stay open and nothing passes, and a new connection is accepted and gets no answer.
+// Data on its way passes when the gate opens. The nil Gate is always open.
 type Gate struct {
 	mu sync.Mutex
 	// opened is closed when the gate is opened; nil while it is open.
@@ -18,10 +17,10 @@ type Gate struct {
 	conns  map[net.Conn]struct{}
 }
 
-// NewGate is an open gate.
+// NewGate returns an open gate.
 func NewGate() *Gate { return &Gate{conns: map[net.Conn]struct{}{}} }
 
-// Set opens or shuts the gate. Setting it as it is does nothing.
+// Set opens or shuts the gate.
 func (g *Gate) Set(open bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -39,10 +38,10 @@ func (g *Gate) Set(open bool) {
 	}
 }
 
-// interrupt ends a read that waits, without harm to the connection.
+// interrupt ends a waiting read and leaves the connection open.
 func interrupt(conn net.Conn) { _ = conn.SetReadDeadline(time.Unix(1, 0)) }
 
-// wait returns when the gate is open; false when ctx ended first.
+// wait waits until the gate is open. It returns false if ctx ends first.
 func (g *Gate) wait(ctx context.Context) bool {
 	if g == nil {
 		return ctx.Err() == nil
@@ -62,7 +61,7 @@ func (g *Gate) wait(ctx context.Context) bool {
 	}
 }
 
-// resume waits until the gate is open and lets the connection be read again.
+// resume waits until the gate is open and makes the connection readable again.
 func (g *Gate) resume(ctx context.Context, conn net.Conn) bool {
 	for g.wait(ctx) {
 		g.mu.Lock()
@@ -78,7 +77,7 @@ func (g *Gate) resume(ctx context.Context, conn net.Conn) bool {
 	return false
 }
 
-// add makes the gate act on a connection until remove is called.
+// add makes the gate interrupt a connection until remove is called.
 func (g *Gate) add(conn net.Conn) (remove func()) {
 	if g == nil {
 		return func() {}

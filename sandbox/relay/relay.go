@@ -1,8 +1,7 @@
-// Package relay carries TCP connections from listeners that were opened in one
-// network namespace to addresses in the namespace where it runs: that is how
-// programs outside the sandbox reach the API servers inside.
+// Package relay relays TCP connections from listeners that were opened in one network namespace
+// to addresses in another: so programs outside the sandbox reach the API servers inside.
 //
-// It copies bytes and looks at none of them: TLS is between the two ends.
+// It copies bytes unchanged; TLS is between the two ends.
 package relay
 
 import (
@@ -17,15 +16,14 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// dialTimeout bounds a connection attempt to an address of this same machine.
+// dialTimeout limits a connection attempt to an address on this machine.
 const dialTimeout = 5 * time.Second
 
-// retry is the pause after a connection that could not be accepted.
+// retry is the delay after a connection could not be accepted.
 const retry = 100 * time.Millisecond
 
-// Serve accepts on the listener until ctx ends and connects each connection to
-// the target, as long as the gate is open; a nil gate always is. It waits for
-// the connections that it opened.
+// Serve accepts connections until ctx ends and relays each to the target while the gate is open;
+// a nil gate always is. It returns after all its connections have ended.
 func Serve(ctx context.Context, listener net.Listener, target string, gate *Gate) error {
 	var open sync.WaitGroup
 	defer open.Wait()
@@ -37,8 +35,8 @@ func Serve(ctx context.Context, listener net.Listener, target string, gate *Gate
 			return nil
 		}
 		if err != nil {
-			// out of descriptors, most likely: that passes, and ending the
-			// sandbox for it would help nobody
+			// Most likely the process is out of descriptors, which is temporary: no
+			// reason to end the sandbox.
 			klog.FromContext(ctx).Error(err, "Cannot accept a connection", "target", target)
 			if !pause(ctx) {
 				return nil
@@ -49,7 +47,7 @@ func Serve(ctx context.Context, listener net.Listener, target string, gate *Gate
 	}
 }
 
-// pause waits before another try; false when ctx ended first.
+// pause waits before the next attempt. It returns false if ctx ends first.
 func pause(ctx context.Context) bool {
 	select {
 	case <-ctx.Done():
@@ -59,7 +57,7 @@ func pause(ctx context.Context) bool {
 	}
 }
 
-// carry copies both ways until both sides are done, or ctx ends.
+// carry copies in both directions until both sides have closed or ctx ends.
 func carry(ctx context.Context, client net.Conn, target string, gate *Gate) {
 	defer func() { _ = client.Close() }()
 	if !gate.wait(ctx) {
@@ -68,7 +66,7 @@ func carry(ctx context.Context, client net.Conn, target string, gate *Gate) {
 	dialer := net.Dialer{Timeout: dialTimeout}
 	server, err := dialer.DialContext(ctx, "tcp", target)
 	if err != nil {
-		return // the client sees its connection closed, as with a server that is not there
+		return // the client's connection is closed, as if there were no server
 	}
 	defer func() { _ = server.Close() }()
 	stop := context.AfterFunc(ctx, func() {
@@ -84,8 +82,8 @@ func carry(ctx context.Context, client net.Conn, target string, gate *Gate) {
 	both.Wait()
 }
 
-// pipe copies one direction and passes the end of the stream on. A read that the
-// gate has interrupted goes on where it was when the gate is open again.
+// pipe copies one direction and then closes the writing half. It resumes a read that the gate has
+// interrupted when the gate opens.
 func pipe(ctx context.Context, to, from net.Conn, gate *Gate) {
 	for {
 		_, err := io.Copy(to, from)

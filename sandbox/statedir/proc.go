@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// ProcessStart returns when a process started, in clock ticks after boot, and
-// whether there is one.
+// ProcessStart returns the start time of a process, in clock ticks after boot, and whether the
+// process exists.
 func ProcessStart(pid int) (uint64, bool) {
 	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -18,8 +18,8 @@ func ProcessStart(pid int) (uint64, bool) {
 	return parseStat(content)
 }
 
-// parseStat reads the start time of /proc/PID/stat: field 22, where the second
-// one is a name that may hold spaces and parentheses (proc_pid_stat(5)).
+// parseStat returns the start time in /proc/PID/stat, which is field 22. Field 2 is a name that may
+// contain spaces and parentheses (proc_pid_stat(5)).
 func parseStat(content []byte) (uint64, bool) {
 	fields := strings.Fields(string(content[bytes.LastIndexByte(content, ')')+1:]))
 	if len(fields) < 20 {
@@ -33,13 +33,13 @@ func parseStat(content []byte) (uint64, bool) {
 type Process struct {
 	PID  int
 	Args []string
-	// RSS is its resident memory in bytes, Private the part of it that no other
-	// process shares (RssAnon): the rest is mostly the program's own file.
+	// RSS is its resident memory in bytes, Private the anonymous part of it (RssAnon),
+	// which no other process shares. The rest is mostly the program's file.
 	RSS, Private int64
 }
 
-// Processes are the processes on this machine with an argument that contains
-// the text: the programs of a sandbox are all given paths in its directory.
+// Processes returns the processes on this machine with an argument that contains the text. All
+// programs of a sandbox have arguments with paths in its directory.
 func Processes(text string) []Process {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -62,8 +62,8 @@ func Processes(text string) []Process {
 	return found
 }
 
-// ProcessMemory is the resident memory of a process, and the private part of
-// it, in bytes; zero when there is no such process.
+// ProcessMemory returns the resident memory of a process and the private part of it in bytes, zero
+// if the process does not exist.
 func ProcessMemory(pid int) (rss, private int64) {
 	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -72,7 +72,7 @@ func ProcessMemory(pid int) (rss, private int64) {
 	return statusBytes(content, "VmRSS"), statusBytes(content, "RssAnon")
 }
 
-// statusBytes reads a field of /proc/PID/status, which is in kB (proc_pid_status(5)).
+// statusBytes returns a field of /proc/PID/status, which is in kB (proc_pid_status(5)), in bytes.
 func statusBytes(content []byte, field string) int64 {
 	for line := range strings.Lines(string(content)) {
 		value, found := strings.CutPrefix(line, field+":")

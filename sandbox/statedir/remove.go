@@ -11,13 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// endTimeout bounds the wait for the processes of a sandbox that was killed.
+// endTimeout limits the wait for the processes of a killed sandbox.
 const endTimeout = 20 * time.Second
 
-// Remove ends the sandbox of the directory, if one runs, and removes its files.
-// It returns false when there was nothing. The supervisor is the first process
-// of a PID namespace: when it is killed, the kernel kills every process of the
-// sandbox, and the supervisor is gone only after the last of them.
+// Remove ends the sandbox of the directory, if one runs, and removes its files. It returns false if
+// the directory does not exist. The supervisor is the first process of a PID namespace: when it is
+// killed, the kernel kills all processes of the sandbox, and the supervisor ends after the last one.
 func Remove(path string) (bool, error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return false, nil
@@ -33,7 +32,7 @@ func Remove(path string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	// held until the files are gone, so that no start takes the directory over
+	// held until the files are removed, so that no other start uses the directory
 	defer func() { _ = lock.Close() }()
 	if err := removeAll(path); err != nil {
 		return false, fmt.Errorf("remove the sandbox's directory: %w", err)
@@ -41,8 +40,8 @@ func Remove(path string) (bool, error) {
 	return true, nil
 }
 
-// removeAll removes a tree in which pods may have left directories that even
-// their owner must not write to.
+// removeAll removes a tree in which pods may have left directories that are read-only for their
+// owner.
 func removeAll(path string) error {
 	if err := os.RemoveAll(path); !errors.Is(err, fs.ErrPermission) {
 		return err
@@ -56,9 +55,8 @@ func removeAll(path string) error {
 	return os.RemoveAll(path)
 }
 
-// end kills the supervisor, if it lives, and returns the lock that it held. A
-// start that is under way holds the lock before there is a supervisor: the
-// supervisor is looked for until the lock is free.
+// end kills the supervisor, if it runs, and returns the lock, which the supervisor held. A start
+// holds the lock before it starts the supervisor, so end looks for one until the lock is free.
 func end(path string) (*os.File, error) {
 	d := &Dir{Path: path}
 	for deadline := time.Now().Add(endTimeout); ; {
@@ -77,16 +75,15 @@ func end(path string) (*os.File, error) {
 			return nil, err
 		}
 		if time.Now().After(deadline) {
-			return nil, fmt.Errorf("end the sandbox in %s: its lock is held by a process other than its supervisor (%d): is a start of it under way?", path, record.PID)
+			return nil, fmt.Errorf("end the sandbox in %s: a process other than its supervisor (%d) holds its lock: is another start running?", path, record.PID)
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
 }
 
-// killAndWait kills the recorded supervisor and waits until the kernel says
-// that it has ended. Its entry in /proc would not do: it reads as a zombie as
-// soon as its first thread has ended, while the last one still waits for the
-// processes of the namespace.
+// killAndWait kills the recorded supervisor and waits for its end by a pidfd. Its entry in /proc is
+// not enough: it shows a zombie as soon as the first thread has ended, while the last thread still
+// waits for the processes of the namespace.
 func killAndWait(record Record, timeout time.Duration) error {
 	if record.PID == 0 {
 		return nil
@@ -99,7 +96,7 @@ func killAndWait(record Record, timeout time.Duration) error {
 		return fmt.Errorf("open process %d: %w", record.PID, err)
 	}
 	defer func() { _ = unix.Close(fd) }()
-	// the descriptor is held now, so the number cannot change its meaning
+	// with the descriptor open, the kernel does not reuse the process id
 	if started, alive := ProcessStart(record.PID); !alive || started != record.StartTime {
 		return nil
 	}

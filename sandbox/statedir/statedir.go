@@ -1,9 +1,8 @@
-// Package statedir is the directory that holds everything of one sandbox, and
-// the record in it of which process runs that sandbox.
+// Package statedir manages the directory that holds all files of one sandbox, and the record in it
+// of the process that runs the sandbox.
 //
-// A lock that the kernel drops when its holder dies tells a running sandbox
-// from what a crashed one left behind. The package removes a directory only
-// when the record in it shows that the sandbox made it.
+// A lock distinguishes a running sandbox from the files of a crashed one: the kernel releases it when
+// its holder dies. The package removes a directory only if its record shows that it is a sandbox's.
 package statedir
 
 import (
@@ -23,43 +22,41 @@ const (
 	lockFile   = "lock"
 )
 
-// needed is the free space below which a sandbox is not started: etcd's data
-// and the logs of a hub and two clusters take about 300 MiB in an hour.
+// needed is the free space that a start requires. The etcd data and the logs of a hub and two
+// clusters grow by about 300 MiB an hour.
 const needed = 1 << 30
 
-// Record says what runs in a directory.
+// Record describes the sandbox of a directory.
 type Record struct {
-	// Kind is always the same: it marks the directory as a sandbox's.
+	// Kind marks the directory as a sandbox's; it is always the same.
 	Kind string `json:"kind"`
-	// PID is the supervisor's, StartTime its start in clock ticks after boot
-	// (field 22 of /proc/PID/stat), so that a reused PID is not taken for it.
+	// PID is the supervisor's process id. StartTime, in clock ticks after boot (field 22
+	// of /proc/PID/stat), distinguishes it from a later process with the same id.
 	PID       int    `json:"pid"`
 	StartTime uint64 `json:"startTime"`
 	// Clusters are the names of the hubs and the managed clusters.
 	Clusters []string `json:"clusters"`
-	// Hubs is how many of Clusters are hubs: the first ones.
+	// Hubs is the number of hubs, which are the first of Clusters.
 	Hubs int `json:"hubs"`
-	// Ports are the API servers' on 127.0.0.1, in the order of Clusters.
+	// Ports are the API servers' ports on 127.0.0.1, in the order of Clusters.
 	Ports []int `json:"ports"`
 }
 
 const kind = "open-cluster-management-sandbox"
 
-// ErrRunning says that a sandbox runs in the directory.
+// ErrRunning means that a sandbox runs in the directory.
 var ErrRunning = errors.New("a sandbox is running here already")
 
-// Dir is a sandbox's directory, locked by this process or by the one that was
-// handed Lock.
+// Dir is a sandbox's directory. The processes that have Lock open hold its lock.
 type Dir struct {
 	Path string
 	Lock *os.File
-	// Leftover says that a crashed sandbox's files were removed.
+	// Leftover is true if Acquire has removed the files of a crashed sandbox.
 	Leftover bool
 }
 
-// Acquire makes the directory, or takes over the one of a sandbox that has
-// crashed. It fails with ErrRunning while one runs there, and on a directory
-// that is not a sandbox's.
+// Acquire creates the directory, or takes over that of a crashed sandbox. The error is ErrRunning if
+// a sandbox runs there. A non-empty directory that is not a sandbox's is an error too.
 func Acquire(path string) (*Dir, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, fmt.Errorf("create the sandbox's directory (set SANDBOX_DIR to one that can be written): %w", err)
@@ -85,7 +82,7 @@ func Acquire(path string) (*Dir, error) {
 			return nil, errors.Join(err, d.Lock.Close())
 		}
 	}
-	// after the leftovers are gone: they may be what filled the disk
+	// after the removal of leftovers, which may have filled the disk
 	if err := enoughSpace(path, freeBytes); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(path), d.Lock.Close())
 	}
@@ -104,7 +101,7 @@ func (d *Dir) lock() error {
 	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		_ = file.Close()
 		if errors.Is(err, unix.EWOULDBLOCK) {
-			return fmt.Errorf("%s: %w: make sandbox-down ends it", d.Path, ErrRunning)
+			return fmt.Errorf("%s: %w: end it with ocm-sandbox down", d.Path, ErrRunning)
 		}
 		return fmt.Errorf("lock %s: %w", d.Path, err)
 	}
@@ -112,7 +109,7 @@ func (d *Dir) lock() error {
 	return nil
 }
 
-// clear removes everything but the lock.
+// clear removes all files except the lock.
 func (d *Dir) clear() error {
 	entries, err := os.ReadDir(d.Path)
 	if err != nil {
@@ -123,7 +120,7 @@ func (d *Dir) clear() error {
 			continue
 		}
 		if err := os.RemoveAll(filepath.Join(d.Path, entry.Name())); err != nil {
-			return fmt.Errorf("remove what an earlier sandbox left: %w", err)
+			return fmt.Errorf("remove the files of an earlier sandbox: %w", err)
 		}
 	}
 	return nil
@@ -146,7 +143,7 @@ func (d *Dir) Write(record Record) error {
 	return nil
 }
 
-// Read returns the record of a directory; fs.ErrNotExist when there is none.
+// Read returns the record of a directory. The error is fs.ErrNotExist if there is none.
 func Read(path string) (Record, error) {
 	var record Record
 	content, err := os.ReadFile(filepath.Join(path, recordFile))
@@ -159,9 +156,8 @@ func Read(path string) (Record, error) {
 	return record, nil
 }
 
-// isSandbox says whether the directory is a sandbox's: by its record, or by
-// having nothing but the lock in it, or nothing at all, as a start that was cut
-// short leaves it.
+// isSandbox reports whether the directory is a sandbox's: it has a record, or it is empty except for
+// the lock, as after an interrupted start.
 func isSandbox(path string) (bool, error) {
 	_, err := Read(path)
 	if err == nil {
@@ -182,11 +178,11 @@ func isSandbox(path string) (bool, error) {
 	return true, nil
 }
 
-// freeBytes is the space that an ordinary user may still fill.
+// freeBytes returns the space that is available to an ordinary user.
 func freeBytes(path string) (uint64, error) {
 	var fsStat unix.Statfs_t
 	if err := unix.Statfs(path, &fsStat); err != nil {
-		return 0, fmt.Errorf("look at the free space of %s: %w", path, err)
+		return 0, fmt.Errorf("read the free space of %s: %w", path, err)
 	}
 	return fsStat.Bavail * uint64(fsStat.Bsize), nil
 }

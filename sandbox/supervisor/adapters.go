@@ -15,11 +15,11 @@ import (
 	"open-cluster-management.io/helloworld-addon/sandbox/node/plan"
 )
 
-// imageUser is whom an image's programs run as when the pod does not say: the
-// user that images without one of their own commonly name "nonroot".
+// imageUser is the user and group of an image's programs unless the pod sets them: the id of
+// "nonroot" in common base images.
 const imageUser = 65532
 
-// registry is the sandbox's images as a node asks for them.
+// registry adapts the sandbox's images to node.Images.
 type registry struct{ store images.Store }
 
 func (r registry) Resolve(name string) (plan.Image, bool) {
@@ -38,12 +38,12 @@ func (r registry) Known() []string {
 	return known
 }
 
-// bridge is a cluster's network as its node asks for it.
+// bridge adapts a cluster's network to node.Network.
 type bridge struct{ *network.Bridge }
 
 func (b bridge) Attach(name string) (node.PodNetwork, error) { return b.Bridge.Attach(name) }
 
-// runtime starts a node's containers as processes in namespaces of their own.
+// runtime adapts package container to node.Runtime.
 type runtime struct{}
 
 func (runtime) Start(ctx context.Context, c node.Container, in node.PodNetwork, stdout, stderr io.Writer) (node.Process, error) {
@@ -62,7 +62,7 @@ func (runtime) Start(ctx context.Context, c node.Container, in node.PodNetwork, 
 	}
 	namespace, ok := in.(*network.Namespace)
 	if !ok {
-		return nil, fmt.Errorf("start container %s: its network is a %T, not one of this sandbox", c.ID, in)
+		return nil, fmt.Errorf("start container %s: its network is a %T instead of a network of this sandbox", c.ID, in)
 	}
 	started, err := container.Start(ctx, spec, namespace, stdout, stderr)
 	if err != nil {
@@ -71,7 +71,7 @@ func (runtime) Start(ctx context.Context, c node.Container, in node.PodNetwork, 
 	return containerProcess{started}, nil
 }
 
-// containerProcess is a container's process as a node sees it.
+// containerProcess adapts a container's process to node.Process.
 type containerProcess struct{ *container.Process }
 
 func (p containerProcess) Signal(signal syscall.Signal) error { return p.Process.Signal(signal) }
@@ -79,7 +79,7 @@ func (p containerProcess) Signal(signal syscall.Signal) error { return p.Process
 func (p containerProcess) Wait() plan.Exit {
 	exit, err := p.Process.Wait()
 	if err != nil {
-		klog.ErrorS(err, "A container's output was not written to its log whole")
+		klog.ErrorS(err, "Cannot write a container's complete output to its log")
 	}
 	return plan.Exit{Code: exit.Code, Signal: exit.Signal}
 }

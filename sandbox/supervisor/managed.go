@@ -22,10 +22,10 @@ import (
 	"open-cluster-management.io/helloworld-addon/sandbox/relay"
 )
 
-// gatePeriod is how often it is looked at whether a cluster is to be cut off.
+// gatePeriod is the period with which the files that cut clusters off are read.
 const gatePeriod = 100 * time.Millisecond
 
-// startRelays opens every managed cluster's ways to every hub.
+// startRelays starts the relays from every managed cluster to every hub.
 func (s *supervisor) startRelays(ctx context.Context, group *errgroup.Group) error {
 	for _, c := range s.managed() {
 		for _, hub := range s.hubs() {
@@ -37,7 +37,7 @@ func (s *supervisor) startRelays(ctx context.Context, group *errgroup.Group) err
 				})
 				listener, err := net.Listen("tcp", controlplane.Relay(c.Index, hub.Index, moved).String())
 				if err != nil {
-					return fmt.Errorf("open the way of %s to %s: %w", c.Name, hub.Name, err)
+					return fmt.Errorf("open the link of %s to %s: %w", c.Name, hub.Name, err)
 				}
 				target := net.JoinHostPort(hub.Address, fmt.Sprint(controlplane.APIPort))
 				group.Go(func() error { return relay.Serve(ctx, listener, target, gate) })
@@ -47,7 +47,7 @@ func (s *supervisor) startRelays(ctx context.Context, group *errgroup.Group) err
 	return nil
 }
 
-// watchGate shuts the gate as long as the file is there.
+// watchGate shuts the gate while the file exists.
 func watchGate(ctx context.Context, gate *relay.Gate, file string) {
 	ticker := time.NewTicker(gatePeriod)
 	defer ticker.Stop()
@@ -58,18 +58,18 @@ func watchGate(ctx context.Context, gate *relay.Gate, file string) {
 		case <-ticker.C:
 			_, err := os.Stat(file)
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
-				klog.FromContext(ctx).Error(err, "Cannot see whether a cluster is to be cut off", "file", file)
+				klog.FromContext(ctx).Error(err, "Cannot read whether a cluster is to be cut off", "file", file)
 				continue
 			}
 			gate.Set(err != nil)
 			if err := tellCut(control.CutDone(file), err == nil); err != nil {
-				klog.FromContext(ctx).Error(err, "Cannot say that a cluster is cut off, or is no more", "file", file)
+				klog.FromContext(ctx).Error(err, "Cannot acknowledge the state of a link", "file", file)
 			}
 		}
 	}
 }
 
-// tellCut makes the file be there while nothing passes.
+// tellCut creates or removes the file that exists while nothing passes.
 func tellCut(file string, cut bool) error {
 	_, err := os.Stat(file)
 	switch {
@@ -82,8 +82,8 @@ func tellCut(file string, cut bool) error {
 	}
 }
 
-// installManaged installs OCM on a managed cluster, and in hosted mode on its
-// hosting cluster, which has to be ready for that.
+// installManaged installs OCM on a managed cluster and, in hosted mode, on its hosting cluster, for
+// which it waits.
 func (s *supervisor) installManaged(ctx context.Context, c *member) (*ocm.Managed, error) {
 	host := s.host(c)
 	if host != nil {
@@ -104,7 +104,7 @@ func (s *supervisor) installManaged(ctx context.Context, c *member) (*ocm.Manage
 	})
 }
 
-// startSelf lets a hub manage itself, and waits until it has joined itself.
+// startSelf starts OCM's agents of a hub that manages itself, and waits until it has joined.
 func (s *supervisor) startSelf(starting, running context.Context, group *errgroup.Group, hub *member) error {
 	pair, err := hub.Authority.Client(ocm.BootstrapUser+"-"+s.HubAs, ocm.BootstrapUser)
 	if err != nil {

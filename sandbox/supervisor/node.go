@@ -19,7 +19,7 @@ import (
 	"open-cluster-management.io/helloworld-addon/sandbox/node"
 )
 
-// nodeTimeout bounds the wait for a node to be ready.
+// nodeTimeout limits the wait for a node to be ready.
 const nodeTimeout = time.Minute
 
 // startNode starts the cluster's node and waits until it is ready.

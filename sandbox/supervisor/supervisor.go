@@ -1,9 +1,9 @@
-// Package supervisor is the process that runs a sandbox: the first one of its
-// own PID namespace, in its own mount and network namespaces. It starts the
-// control planes, OCM on them and a node for each, and keeps them running.
+// Package supervisor runs a sandbox, as the first process of a PID namespace and in mount and network
+// namespaces of its own. It starts the control planes, OCM on them and a node for each, and restarts
+// programs that end.
 //
-// It ends nothing in order: when it ends, however that comes about, the kernel
-// ends everything in its PID namespace.
+// It has no orderly shutdown: when it ends, for whatever cause, the kernel ends all processes in its
+// PID namespace.
 package supervisor
 
 import (
@@ -30,26 +30,25 @@ import (
 	"open-cluster-management.io/helloworld-addon/sandbox/relay"
 )
 
-// Options say what a supervisor runs.
+// Options configures a supervisor.
 type Options struct {
 	// Dir is the sandbox's directory, Programs the one with the built programs.
 	Dir, Programs string
-	// Clusters are the names: the hubs' first, then the managed clusters'.
+	// Clusters are the clusters' names, those of hubs first.
 	Clusters []string
-	// Hubs is how many of them are hubs, Hosted how many, the last ones, are
-	// managed in hosted mode from the first managed one.
+	// Hubs is the number of hubs. Hosted is the number of managed clusters, the last
+	// ones, in hosted mode; the first managed cluster hosts them.
 	Hubs, Hosted int
-	// HubAs is the name by which the first hub manages itself; empty where it
-	// does not.
+	// HubAs is the name under which the first hub manages itself; if empty, it does not.
 	HubAs string
-	// CertificateLife is how long the certificates live that hubs sign.
+	// CertificateLife is the life of the certificates that hubs sign.
 	CertificateLife time.Duration
 	// Agents are the settings of OCM's agents on every managed cluster.
 	Agents ocm.Agents
 	// Outside are the listeners on 127.0.0.1, opened before the network namespace
 	// was left, in the order of Clusters.
 	Outside []net.Listener
-	// Progress is told what has been done.
+	// Progress receives the completed steps.
 	Progress *Progress
 }
 
@@ -71,7 +70,7 @@ func (s *supervisor) hubs() []*member { return s.clusters[:s.Hubs] }
 
 func (s *supervisor) managed() []*member { return s.clusters[s.Hubs:] }
 
-// host is the hosting cluster of a managed cluster, nil in default mode.
+// host returns the hosting cluster of a managed cluster, nil in default mode.
 func (s *supervisor) host(c *member) *controlplane.Cluster {
 	if c.Index < len(s.clusters)-s.Hosted {
 		return nil
@@ -93,7 +92,7 @@ func Run(ctx context.Context, options Options) error {
 	return err
 }
 
-// start brings everything up; what keeps running is added to the group.
+// start starts everything. It adds the long-running goroutines to the group.
 func (s *supervisor) start(ctx context.Context, group *errgroup.Group) error {
 	if err := s.create(); err != nil {
 		return err
@@ -128,7 +127,7 @@ func (s *supervisor) start(ctx context.Context, group *errgroup.Group) error {
 	return nil
 }
 
-// create makes the clusters' networks and certificates.
+// create creates the clusters' networks and certificates.
 func (s *supervisor) create() error {
 	var relays []string
 	for i := s.Hubs; i < len(s.Options.Clusters); i++ {
@@ -153,7 +152,7 @@ func (s *supervisor) create() error {
 	return s.writeKubeconfigs()
 }
 
-// startHub brings up a hub; starting bounds the start, running what is started.
+// startHub starts a hub. starting limits the start, running the started programs.
 func (s *supervisor) startHub(starting, running context.Context, group *errgroup.Group, hub *member) error {
 	if err := hub.WaitReady(starting); err != nil {
 		return err
@@ -178,8 +177,7 @@ func (s *supervisor) startHub(starting, running context.Context, group *errgroup
 	return s.startSelf(starting, running, group, hub)
 }
 
-// startManaged brings up a managed cluster and waits until it has joined the
-// first hub.
+// startManaged starts a managed cluster and waits until it has joined the first hub.
 func (s *supervisor) startManaged(starting, running context.Context, group *errgroup.Group, c *member, hubsReady <-chan struct{}) error {
 	if err := c.WaitReady(starting); err != nil {
 		return err
@@ -205,34 +203,32 @@ func (s *supervisor) startManaged(starting, running context.Context, group *errg
 	return nil
 }
 
-// onLoop ends a start on the first program that keeps dying. Once the sandbox
-// is up, a program that keeps dying is what somebody may be trying out: it is
-// logged and goes on being started.
+// onLoop ends the start of the sandbox because of a crash-looping program. In a sandbox that is up it
+// only logs it, because the user may have provoked it; the program is still restarted.
 func (s *supervisor) onLoop(err *process.LoopError) {
 	if !s.ready.Load() {
 		s.fail(err)
 		return
 	}
-	klog.ErrorS(err.Cause, "A program keeps dying", "program", err.Name, "log", err.Log, "tail", err.Tail)
+	klog.ErrorS(err.Cause, "Program is crash-looping", "program", err.Name, "log", err.Log, "tail", err.Tail)
 }
 
-// Isolate finishes what the clone flags began: mounts made from here on are
-// seen by nobody outside, and /proc shows the sandbox's own processes.
+// Isolate completes the isolation by the clone flags: it hides later mounts from outside the sandbox,
+// and makes /proc show the sandbox's own processes.
 func Isolate() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("make the sandbox's mounts private: %w", err)
 	}
 	if err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
-		// Inside a container the kernel may refuse this to a user namespace. The
-		// outer /proc does as well: nothing here looks processes up by number.
+		// Inside a container the kernel may forbid this in a user namespace. The outer
+		// /proc is good enough: nothing here looks up processes by id.
 		klog.InfoS("Keeping the outer /proc", "reason", err.Error())
 	}
 	return nil
 }
 
-// writeKubeconfigs writes the administrators' kubeconfigs for people and tests:
-// one for each cluster, one for each as the programs of pods reach it, and one
-// with all as contexts.
+// writeKubeconfigs writes the administrators' kubeconfigs for users and tests: for each cluster one for
+// use outside and one for programs in pods, and one with all clusters as contexts.
 func (s *supervisor) writeKubeconfigs() error {
 	var all []*clientcmdapi.Config
 	for _, c := range s.clusters {

@@ -49,34 +49,33 @@ func upCommand(options *launcher.Options) *cobra.Command {
 	}
 	cmd.Flags().IntVar(&options.Clusters, "clusters", 1, "number of managed clusters")
 	addShapeFlags(cmd, options)
-	cmd.Flags().StringArrayVar(&options.Images, "image", nil, "IMAGE=DIRECTORY: what pods with this image run; without a tag IMAGE is every tag (repeatable)")
+	cmd.Flags().StringArrayVar(&options.Images, "image", nil, "IMAGE=DIRECTORY: root file system of an image; without a tag IMAGE means all its tags (repeatable)")
 	return cmd
 }
 
-// addShapeFlags adds those that the supervisor is told as they are.
+// addShapeFlags adds the flags that up passes on to the supervisor.
 func addShapeFlags(cmd *cobra.Command, options *launcher.Options) {
 	cmd.Flags().IntVar(&options.Hubs, "hubs", 1,
 		"number of hubs; with more than one each managed cluster chooses (OCM's feature gate MultipleHubs)")
 	cmd.Flags().IntVar(&options.Hosted, "hosted", 0,
-		"how many of the managed clusters, the last ones, are managed in hosted mode, from cluster1")
+		"number of managed clusters, the last ones, in hosted mode; cluster1 is their hosting cluster")
 	cmd.Flags().StringVar(&options.HubAs, "hub-as", "",
-		"let the first hub manage itself too, as a managed cluster of this name")
+		"let the first hub also manage itself, as a managed cluster with this name")
 	cmd.Flags().DurationVar(&options.CertificateLife, "certificate-life", 0,
-		"how long the certificates live that hubs sign (0: a year). With less than 20m OCM's registration agent,\n"+
-			"which looks every 5 minutes, does not renew them in time by itself")
+		"life of the certificates that hubs sign (0: a year). With less than 20m OCM's registration agent, which\n"+
+			"checks every 5 minutes, may renew them too late")
 	addAgentFlags(cmd, &options.Agents)
 }
 
-// addAgentFlags adds the settings of OCM's agents; the defaults are those of
-// OCM's operator.
+// addAgentFlags adds the settings of OCM's agents, with the defaults of OCM's operator.
 func addAgentFlags(cmd *cobra.Command, agents *ocm.Agents) {
 	cmd.Flags().StringVar(&agents.AddonAuth, "addon-auth", ocm.AuthCSR,
 		"how add-ons get their credentials for the hub: csr (a client certificate) or token (of a ServiceAccount)")
 	cmd.Flags().DurationVar(&agents.AddonTokenLife, "addon-token-life", 0,
-		"how long the tokens of --addon-auth=token live, at least 10m (0: a year). OCM's registration agent renews one whose\n"+
-			"rest is less than a fifth, and looks every 5 minutes: with less than 25m it may be late")
+		"life of the tokens of --addon-auth=token, at least 10m (0: a year). OCM's registration agent renews one when less\n"+
+			"than a fifth is left, and checks every 5 minutes: with less than 25m it may be too late")
 	cmd.Flags().DurationVar(&agents.StatusSyncInterval, "status-sync-interval", time.Minute,
-		"how often OCM's work agents read the status of what they have applied")
+		"period with which OCM's work agents read the status of applied objects")
 }
 
 func downCommand(options *launcher.Options) *cobra.Command {
@@ -100,7 +99,7 @@ func statusCommand(options *launcher.Options) *cobra.Command {
 func buildCommand(options *launcher.Options) *cobra.Command {
 	return &cobra.Command{
 		Use:   "build [PROGRAM...]",
-		Short: "Build the programs that a sandbox runs, or some of them",
+		Short: "Build all or some of the programs that a sandbox runs",
 		RunE: func(cmd *cobra.Command, names []string) error {
 			return build.Programs(cmd.Context(), build.Options{
 				Module: options.Module, Out: options.Programs, Only: names, Progress: options.Out,
@@ -112,7 +111,7 @@ func buildCommand(options *launcher.Options) *cobra.Command {
 func imageCommand(options *launcher.Options) *cobra.Command {
 	return &cobra.Command{
 		Use:   "image IMAGE=DIRECTORY",
-		Short: "Tell a running sandbox what pods with an image run",
+		Short: "Map an image to a directory with its root file system, in a running sandbox",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			name, dir, err := images.Parse(args[0])
@@ -120,7 +119,7 @@ func imageCommand(options *launcher.Options) *cobra.Command {
 				return err
 			}
 			if _, err := statedir.Read(options.Dir); err != nil {
-				return fmt.Errorf("no sandbox in %s: make sandbox-up starts one (%w)", options.Dir, err)
+				return fmt.Errorf("no sandbox in %s: start one with ocm-sandbox up (%w)", options.Dir, err)
 			}
 			if err := images.In(options.Dir).Add(name, dir); err != nil {
 				return err

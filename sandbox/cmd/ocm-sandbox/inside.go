@@ -14,7 +14,7 @@ import (
 	"open-cluster-management.io/helloworld-addon/sandbox/supervisor"
 )
 
-// The descriptors that launcher hands to the supervisor.
+// The descriptors that the supervisor inherits from package launcher.
 const (
 	lockFD = iota + 3
 	progressFD
@@ -22,7 +22,7 @@ const (
 	firstListenerFD
 )
 
-// superviseCommand is what `up` runs inside the namespaces.
+// superviseCommand returns the command that `up` runs inside the namespaces.
 func superviseCommand(options *launcher.Options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:    "supervise CLUSTER...",
@@ -58,19 +58,19 @@ func supervise(ctx context.Context, options *launcher.Options, clusters []string
 	})
 }
 
-// awaitRecord waits until the launcher has written down which process this is:
-// a supervisor that is in no record could not be ended.
+// awaitRecord waits until the launcher has recorded this process: `down` could not end a
+// supervisor without a record.
 func awaitRecord() error {
 	file := os.NewFile(recordedFD, "recorded")
 	defer func() { _ = file.Close() }()
 	if _, err := file.Read(make([]byte, 1)); err != nil {
-		return fmt.Errorf("the launcher has ended before it had recorded this supervisor: %w", err)
+		return fmt.Errorf("the launcher ended before it recorded this supervisor: %w", err)
 	}
 	return nil
 }
 
-// inherit makes sure that no program of the sandbox gets the descriptors, and
-// returns the listeners among them.
+// inherit returns the inherited listeners, and keeps all inherited descriptors from the
+// sandbox's programs.
 func inherit(clusters int) ([]net.Listener, error) {
 	var listeners []net.Listener
 	var problems []error

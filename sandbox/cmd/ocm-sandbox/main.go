@@ -26,8 +26,8 @@ func main() {
 	}
 }
 
-// containerInit is the first process of a container, which becomes its program.
-// An error of a start has been reported to the starter by then.
+// containerInit is the first process of a container, which becomes its program. A
+// *container.StartError has been reported to the process that starts the container.
 func containerInit() int {
 	err := container.Init()
 	if err == nil {

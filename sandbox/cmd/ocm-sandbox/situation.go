@@ -12,20 +12,20 @@ import (
 	"open-cluster-management.io/helloworld-addon/sandbox/launcher"
 )
 
-const bootstrapHelp = `Print a kubeconfig with which a managed cluster may join a hub. On the managed cluster (in
-hosted mode: on cluster1, in the namespace klusterlet-CLUSTER) it is the Secret
-bootstrap-hub-kubeconfig. OCM's registration agent ends when that changes, and is started again:
+const bootstrapHelp = `Print a kubeconfig with which a managed cluster can join a hub. It belongs into the Secret
+bootstrap-hub-kubeconfig on the managed cluster (in hosted mode: on cluster1, in the namespace
+klusterlet-CLUSTER). OCM's registration agent exits when that changes, and is restarted:
 
   ocm-sandbox bootstrap cluster1 --expired |
     kubectl create secret generic bootstrap-hub-kubeconfig -n open-cluster-management-agent \
       --from-file=kubeconfig=/dev/stdin --dry-run=client -o yaml | kubectl --context=cluster1 apply -f -
 
-What the hub has given the cluster in return is the Secret hub-kubeconfig-secret beside it: a
-cluster forgets its hub when that is deleted and its agent started anew (restart
+The cluster's credentials for the hub are in the Secret hub-kubeconfig-secret beside it. To make a
+cluster forget its hub, delete that Secret and restart the agent (restart
 CLUSTER/registration-agent).`
 
-// situationCommands bring the clusters of a running sandbox into the situations
-// that real ones get into.
+// situationCommands returns the commands that bring the clusters of a running sandbox into
+// situations of real clusters.
 func situationCommands(options *launcher.Options) []*cobra.Command {
 	command := func(use, short string, args cobra.PositionalArgs, act action) *cobra.Command {
 		return &cobra.Command{
@@ -44,7 +44,7 @@ func situationCommands(options *launcher.Options) []*cobra.Command {
 		cmd := command(use, short, cobra.RangeArgs(1, 2), func(ctx context.Context, s *control.Sandbox, args []string) error {
 			return s.SetLink(ctx, args[0], append(args, "hub")[1], oldURL, up)
 		})
-		cmd.Flags().BoolVar(&oldURL, "old-url", false, "only from the URL that the hub had at first: it has moved (see bootstrap --moved)")
+		cmd.Flags().BoolVar(&oldURL, "old-url", false, "only from the hub's first URL, as if the hub had moved (see bootstrap --moved)")
 		return cmd
 	}
 	bootstrap := control.BootstrapOptions{}
@@ -68,24 +68,24 @@ func situationCommands(options *launcher.Options) []*cobra.Command {
 	bootstrapCommand.Flags().BoolVar(&bootstrap.Moved, "moved", false, "with the hub's other URL, as if the hub had moved")
 	return []*cobra.Command{
 		bootstrapCommand,
-		link("cut CLUSTER [HUB]", "Cut a managed cluster off from a hub, as a network does that loses every packet", false),
-		link("mend CLUSTER [HUB]", "Bring a managed cluster back that was cut off", true),
-		command("rename CLUSTER NAME", "Let a managed cluster be managed under another name", cobra.ExactArgs(2),
+		link("cut CLUSTER [HUB]", "Cut a managed cluster off from a hub, like a network that loses every packet", false),
+		link("mend CLUSTER [HUB]", "Connect a managed cluster again that was cut off", true),
+		command("rename CLUSTER NAME", "Manage a cluster under another name", cobra.ExactArgs(2),
 			func(ctx context.Context, s *control.Sandbox, args []string) error {
 				return s.Rename(ctx, args[0], args[1])
 			}),
-		command("addon-auth CLUSTER csr|token", "Let a managed cluster's add-ons get their credentials for the hub in another way", cobra.ExactArgs(2),
+		command("addon-auth CLUSTER csr|token", "Change how a managed cluster's add-ons get their credentials for the hub", cobra.ExactArgs(2),
 			func(ctx context.Context, s *control.Sandbox, args []string) error {
 				return s.SetAddonAuth(ctx, args[0], args[1])
 			}),
-		command("new-ca HUB", "Let another certificate authority sign the certificate of a hub's API server", cobra.ExactArgs(1),
+		command("new-ca HUB", "Replace the certificate of a hub's API server by one of another authority", cobra.ExactArgs(1),
 			func(_ context.Context, s *control.Sandbox, args []string) error { return s.NewAuthority(args[0]) }),
-		command("snapshot CLUSTER FILE", "Save what a cluster's API server has stored; its etcd is stopped for a second", cobra.ExactArgs(2), snapshot),
-		command("restore CLUSTER FILE", "Bring a cluster's control plane back to a snapshot, as from a backup", cobra.ExactArgs(2), restore(options)),
+		command("snapshot CLUSTER FILE", "Save a cluster's etcd database; etcd stops for a second", cobra.ExactArgs(2), snapshot),
+		command("restore CLUSTER FILE", "Restore a cluster's etcd database from a snapshot, as from a backup", cobra.ExactArgs(2), restore(options)),
 	}
 }
 
-// action is what a command does with a running sandbox.
+// action is a command's function on a running sandbox.
 type action func(ctx context.Context, s *control.Sandbox, args []string) error
 
 func snapshot(ctx context.Context, s *control.Sandbox, args []string) error {

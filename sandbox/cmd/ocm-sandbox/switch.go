@@ -14,8 +14,8 @@ import (
 	"open-cluster-management.io/helloworld-addon/sandbox/statedir"
 )
 
-// switchCommands stop and start single programs of a running sandbox: what
-// happens when an API server, a webhook or an agent of OCM is away.
+// switchCommands returns the commands that stop and start single programs of a running sandbox,
+// for example an API server, a webhook or an agent of OCM.
 func switchCommands(options *launcher.Options) []*cobra.Command {
 	command := func(use, short string, act func(context.Context, process.Switch) error) *cobra.Command {
 		return &cobra.Command{
@@ -37,9 +37,9 @@ func switchCommands(options *launcher.Options) []*cobra.Command {
 	off := func(ctx context.Context, s process.Switch) error { return s.Off(ctx) }
 	on := func(ctx context.Context, s process.Switch) error { return s.On(ctx) }
 	return []*cobra.Command{
-		command("stop", "Stop a program of a running sandbox, such as hub/addon-webhook", off),
-		command("start", "Start a program that was stopped", on),
-		command("restart", "Stop a program and start it again", func(ctx context.Context, s process.Switch) error {
+		command("stop", "Stop a program of a running sandbox, for example hub/addon-webhook", off),
+		command("start", "Start a stopped program", on),
+		command("restart", "Stop and start a program: a new pod, in effect", func(ctx context.Context, s process.Switch) error {
 			if err := off(ctx, s); err != nil {
 				return err
 			}
@@ -48,7 +48,7 @@ func switchCommands(options *launcher.Options) []*cobra.Command {
 	}
 }
 
-// find is the switch of CLUSTER/PROGRAM; an unknown name gets the known ones.
+// find returns the switch of CLUSTER/PROGRAM. The error for an unknown name lists the known ones.
 func find(dir, name string) (process.Switch, error) {
 	record, err := statedir.Read(dir)
 	if err != nil {
