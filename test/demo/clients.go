@@ -15,10 +15,10 @@ import (
 	workclient "open-cluster-management.io/api/client/work/clientset/versioned"
 )
 
-// requestTimeout bounds every request of the demo.
+// requestTimeout limits each request of the demo.
 const requestTimeout = 20 * time.Second
 
-// clients are the demo's eyes on both sides.
+// clients holds the clients of the hub and of the managed cluster.
 type clients struct {
 	hub, cluster kubernetes.Interface
 	addon        addonclient.Interface
@@ -35,8 +35,8 @@ func newClients(hubFile, clusterFile string) (*clients, error) {
 		return nil, fmt.Errorf("read the managed cluster's kubeconfig: %w", err)
 	}
 	for _, config := range []*rest.Config{hub, managed} {
-		// the demo looks every few milliseconds: the client's own limit of 5
-		// requests per second would be what it measures
+		// the demo polls every few milliseconds: it would measure the client's
+		// default limit of 5 requests per second
 		config.QPS = -1
 		config.Timeout = requestTimeout
 	}
@@ -56,7 +56,7 @@ func newClients(hubFile, clusterFile string) (*clients, error) {
 	return c, nil
 }
 
-// writeConfigMap creates the demo's ConfigMap on the hub, or changes it.
+// writeConfigMap creates or updates the demo's ConfigMap on the hub.
 func (d *demo) writeConfigMap(ctx context.Context, greeting string) error {
 	configMap := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: configMapName, Namespace: cluster},

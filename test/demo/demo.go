@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// The cluster that the demo shows, and the ConfigMap that travels.
+// The demo's cluster, and the ConfigMap that the add-on copies to it.
 const (
 	cluster       = "cluster1"
 	configMapName = "greeting"
 )
 
-// The aims that the summary compares with, on two cores, programs built.
+// The aims that the summary shows: on two cores, with the programs built.
 const (
 	aimTotal     = 30 * time.Second
 	aimFirstCopy = 5 * time.Second
@@ -32,8 +32,8 @@ type demo struct {
 	clients *clients
 }
 
-// Run runs the demo. Without Once it leaves the sandbox up until ctx ends; in
-// every case the sandbox is gone when it returns.
+// Run runs the demo. Without Once the sandbox stays up until ctx ends. Run removes the
+// sandbox before it returns.
 func Run(ctx context.Context, options Options) (err error) {
 	if err := options.Validate(); err != nil {
 		return err
@@ -56,7 +56,7 @@ func Run(ctx context.Context, options Options) (err error) {
 	case d.Once:
 		return err
 	case err != nil:
-		d.say("\nerror: %v\nThe sandbox stays up, so that you can look. Ctrl-C ends it and removes its files.", err)
+		d.say("\nerror: %v\nThe sandbox stays up for you to investigate. Ctrl-C ends it and removes its files.", err)
 	default:
 		d.say("\nThe sandbox stays up: try the commands above. Ctrl-C ends it and removes its files.")
 	}
@@ -64,7 +64,7 @@ func Run(ctx context.Context, options Options) (err error) {
 	return err
 }
 
-// down removes the sandbox, also when the demo was interrupted.
+// down removes the sandbox, even after an interrupt.
 func (d *demo) down() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -78,7 +78,7 @@ func (d *demo) sandboxArgs(args ...string) []string {
 	return append([]string{d.Sandbox, "--dir=" + d.Dir, "--programs=" + d.Programs, "--module=" + d.Module}, args...)
 }
 
-// show is the story from the deployed add-on to the deleted copy.
+// show runs the chapters from the add-on's deployment to the deletion of the copy.
 func (d *demo) show(ctx context.Context) (err error) {
 	if d.clients, err = newClients(d.kubeconfig("hub"), d.kubeconfig(cluster)); err != nil {
 		return err
@@ -87,7 +87,7 @@ func (d *demo) show(ctx context.Context) (err error) {
 	if err := d.run(ctx, filepath.Join(d.Deploy, "apply"), d.Kubectl, d.Image); err != nil {
 		return fmt.Errorf("deploy the add-on: %w", err)
 	}
-	if _, err := d.watch(ctx, []sight{d.controllerAvailable()}); err != nil {
+	if _, err := d.watch(ctx, []effect{d.controllerAvailable()}); err != nil {
 		return err
 	}
 
@@ -118,13 +118,14 @@ func (d *demo) show(ctx context.Context) (err error) {
 	return nil
 }
 
-// changeAndDelete times how the copy follows.
+// changeAndDelete changes and deletes the ConfigMap on the hub, and returns the times
+// until the copy has followed.
 func (d *demo) changeAndDelete(ctx context.Context) (changed, deleted time.Duration, err error) {
 	start := time.Now()
 	if err := d.writeConfigMap(ctx, "changed on the hub"); err != nil {
 		return 0, 0, err
 	}
-	times, err := d.watch(ctx, []sight{d.copySays("changed on the hub")})
+	times, err := d.watch(ctx, []effect{d.copyHas("changed on the hub")})
 	if err != nil {
 		return 0, 0, err
 	}
@@ -133,21 +134,21 @@ func (d *demo) changeAndDelete(ctx context.Context) (changed, deleted time.Durat
 	if err := d.clients.deleteConfigMap(ctx); err != nil {
 		return 0, 0, err
 	}
-	if times, err = d.watch(ctx, []sight{d.copyGone()}); err != nil {
+	if times, err = d.watch(ctx, []effect{d.copyGone()}); err != nil {
 		return 0, 0, err
 	}
 	return changed, times["gone"].Sub(start), nil
 }
 
-// run shows a command and runs it, with its output indented below.
+// run prints a command and runs it, with its output indented below.
 func (d *demo) run(ctx context.Context, args ...string) error {
 	d.say("   $ %s", strings.Join(args, " "))
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	out := &indented{out: d.Out, prefix: "     "}
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+d.kubeconfig("hub"))
-	// Ctrl-C in a terminal reaches the whole foreground group; commands are in
-	// groups of their own, so that only the demo decides how they end.
+	// Ctrl-C in a terminal interrupts the whole foreground process group. A command
+	// has a group of its own, so that the demo ends it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 30 * time.Second

@@ -37,22 +37,22 @@ func TestWatchTellsOfEachSightOnceAndNamesWhatIsMissing(t *testing.T) {
 	var out bytes.Buffer
 	d := &demo{Options: Options{Out: &out, Patience: 300 * time.Millisecond}}
 	looks := 0
-	second := sight{key: "second", what: "the second", look: func(context.Context) (string, bool, error) {
+	second := effect{key: "second", what: "the second", look: func(context.Context) (string, bool, error) {
 		looks++
 		return "detail", looks > 1, nil
 	}}
-	first := sight{key: "first", what: "the first", look: func(context.Context) (string, bool, error) { return "", true, nil }}
-	seen, err := d.watch(t.Context(), []sight{second, first})
+	first := effect{key: "first", what: "the first", look: func(context.Context) (string, bool, error) { return "", true, nil }}
+	seen, err := d.watch(t.Context(), []effect{second, first})
 	if err != nil || len(seen) != 2 {
 		t.Fatalf("watch = %v, %v", seen, err)
 	}
 	if got := out.String(); strings.Count(got, "the first") != 1 || strings.Index(got, "the first") > strings.Index(got, "the second") {
 		t.Errorf("told:\n%s", got)
 	}
-	never := sight{key: "never", what: "the impossible", where: "nowhere", look: func(context.Context) (string, bool, error) {
+	never := effect{key: "never", what: "the impossible", where: "nowhere", look: func(context.Context) (string, bool, error) {
 		return "", false, errors.New("refused")
 	}}
-	_, err = d.watch(t.Context(), []sight{first, never})
+	_, err = d.watch(t.Context(), []effect{first, never})
 	for _, want := range []string{"not seen within 300ms", "the impossible (look at: nowhere)", "never: refused"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("watch = %v, without %q", err, want)

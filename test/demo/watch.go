@@ -7,28 +7,28 @@ import (
 	"time"
 )
 
-// period is how often the demo looks; it bounds the precision of its times.
+// period is the polling period, and so the precision of the times.
 const period = 20 * time.Millisecond
 
-// sight is one thing to be seen.
-type sight struct {
+// effect is one effect that the demo waits for.
+type effect struct {
 	key string
-	// what it is, as the story tells it when it is seen
+	// what describes it in the output
 	what string
-	// where a person looks when it does not come
+	// where is the command that shows why it does not happen
 	where string
-	// look returns details once it is there.
+	// look reports whether it has happened, with details.
 	look func(context.Context) (details string, seen bool, err error)
 }
 
-// watch tells of each sight when it is seen, and returns when all have been.
-func (d *demo) watch(ctx context.Context, sights []sight) (map[string]time.Time, error) {
+// watch waits for all effects, prints each one when it happens, and returns their times.
+func (d *demo) watch(ctx context.Context, effects []effect) (map[string]time.Time, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, d.Patience, fmt.Errorf("not seen within %s", d.Patience))
 	defer cancel()
 	started, seen := time.Now(), map[string]time.Time{}
 	var last error
 	for {
-		for _, s := range sights {
+		for _, s := range effects {
 			if _, done := seen[s.key]; done {
 				continue
 			}
@@ -47,21 +47,21 @@ func (d *demo) watch(ctx context.Context, sights []sight) (map[string]time.Time,
 				}
 			}
 		}
-		if len(seen) == len(sights) {
+		if len(seen) == len(effects) {
 			return seen, nil
 		}
 		select {
 		case <-ctx.Done():
-			return nil, missing(context.Cause(ctx), sights, seen, last)
+			return nil, missing(context.Cause(ctx), effects, seen, last)
 		case <-time.After(period):
 		}
 	}
 }
 
-// missing says what was not seen, and where to look.
-func missing(cause error, sights []sight, seen map[string]time.Time, last error) error {
+// missing returns the error that names the effects that did not happen, and where to look.
+func missing(cause error, effects []effect, seen map[string]time.Time, last error) error {
 	var lines []string
-	for _, s := range sights {
+	for _, s := range effects {
 		if _, done := seen[s.key]; !done {
 			lines = append(lines, fmt.Sprintf("  %s (look at: %s)", s.what, s.where))
 		}

@@ -1,4 +1,4 @@
-// Command ocm-demo runs the add-on's main job before a person's eyes.
+// Command ocm-demo shows the add-on's main job on a sandbox.
 package main
 
 import (
@@ -28,20 +28,20 @@ func main() {
 func command() *cobra.Command {
 	options := demo.Options{Out: os.Stdout, Patience: 4 * time.Minute}
 	cmd := &cobra.Command{
-		Use: "ocm-demo", Short: "Run the add-on's main job before your eyes", Args: cobra.NoArgs,
+		Use: "ocm-demo", Short: "Show the add-on's main job on a sandbox", Args: cobra.NoArgs,
 		SilenceUsage: true, SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error { return demo.Run(cmd.Context(), options) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&options.Sandbox, "sandbox", "bin/ocm-sandbox", "the command that drives the sandbox")
+	flags.StringVar(&options.Sandbox, "sandbox", "bin/ocm-sandbox", "path of ocm-sandbox")
 	flags.StringVar(&options.Programs, "programs", "bin/sandbox", "directory of the built programs")
 	flags.StringVar(&options.Module, "module", "sandbox/programs", "Go module that pins the programs")
 	flags.StringVar(&options.Dir, "dir", cmp.Or(os.Getenv("SANDBOX_DIR"), ".sandbox"), "directory of the sandbox (environment SANDBOX_DIR)")
 	flags.StringVar(&options.Image, "image", "", "the add-on's image")
 	flags.StringVar(&options.ImageRoot, "image-root", "bin/image", "directory laid out like the image")
-	flags.StringVar(&options.Kubectl, "kubectl", "bin/sandbox/kubectl", "the kubectl that is used and shown")
+	flags.StringVar(&options.Kubectl, "kubectl", "bin/sandbox/kubectl", "path of kubectl")
 	flags.StringVar(&options.Deploy, "deploy", "deploy", "directory of the add-on's manifests")
 	flags.IntVar(&options.Clusters, "clusters", 1, "number of managed clusters")
-	flags.BoolVar(&options.Once, "once", false, "end when everything has been seen")
+	flags.BoolVar(&options.Once, "once", false, "end after the last effect")
 	return cmd
 }

@@ -15,7 +15,7 @@ func (d *demo) chapter(format string, args ...any) {
 	d.say("\n%6s  %s", clock(time.Since(d.started)), fmt.Sprintf(format, args...))
 }
 
-// clock is a duration as the demo prints it, in seconds.
+// clock returns a duration in seconds, for output.
 func clock(t time.Duration) string { return fmt.Sprintf("%.1fs", t.Seconds()) }
 
 func (d *demo) hubKubectl() string {
@@ -26,23 +26,23 @@ func (d *demo) clusterKubectl() string {
 	return d.Kubectl + " --kubeconfig=" + d.kubeconfig(cluster)
 }
 
-// look lists the commands with which a person sees the same.
+// look prints the commands that show the same objects.
 func (d *demo) look() {
-	d.chapter("5. Look yourself")
+	d.chapter("5. Look around yourself")
 	for _, line := range []string{
 		d.hubKubectl() + " get managedclusteraddon -n " + cluster + " helloworld -o yaml   # registrations, conditions",
-		d.hubKubectl() + " get manifestwork -n " + cluster + "                            # what the hub ships to the cluster",
-		d.hubKubectl() + " get csr                                             # who asked for the agent's certificate",
-		d.hubKubectl() + " get role,rolebinding -n " + cluster + "                        # what the agent may do on the hub",
+		d.hubKubectl() + " get manifestwork -n " + cluster + "                            # the manifests for the cluster",
+		d.hubKubectl() + " get csr                                             # the request for the agent's certificate",
+		d.hubKubectl() + " get role,rolebinding -n " + cluster + "                        # the agent's permissions on the hub",
 		d.clusterKubectl() + " get deploy,pod,secret,lease,cm                  # the agent, its credentials, lease, copies",
-		d.clusterKubectl() + " logs deploy/helloworld-agent                    # what the agent says",
+		d.clusterKubectl() + " logs deploy/helloworld-agent                    # the agent's log",
 		d.hubKubectl() + " create configmap mine -n " + cluster + " --from-literal=a=b     # and watch it appear on " + cluster,
 	} {
 		d.say("   %s", line)
 	}
 }
 
-// summary prints what was measured beside what was aimed for.
+// summary prints the measured times beside the aims.
 func (d *demo) summary(total, firstCopy, available, changed, deleted time.Duration) {
 	d.chapter("Seen: everything")
 	d.say("   %-52s %7s   aim %s", "from `make demo` (programs built) to the copied ConfigMap", clock(total), clock(aimTotal))

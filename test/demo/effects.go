@@ -24,8 +24,8 @@ const (
 	controller      = "helloworld-controller"
 )
 
-func (d *demo) controllerAvailable() sight {
-	return sight{
+func (d *demo) controllerAvailable() effect {
+	return effect{
 		key: "controller", what: "the controller runs on the hub",
 		where: d.hubKubectl() + " -n " + controllerIn + " describe deploy,pod",
 		look: func(ctx context.Context) (string, bool, error) {
@@ -39,14 +39,13 @@ func (d *demo) controllerAvailable() sight {
 	}
 }
 
-// enabling are the things that happen once the add-on is enabled, in the order
-// in which they usually do.
-func (d *demo) enabling() []sight {
-	return []sight{d.work(), d.request(), d.secret(), d.agent(), d.copySays("hello from the hub"), d.lease(), d.addonAvailable()}
+// enabling returns the effects of enabling the add-on, in their usual order.
+func (d *demo) enabling() []effect {
+	return []effect{d.work(), d.request(), d.secret(), d.agent(), d.copyHas("hello from the hub"), d.lease(), d.addonAvailable()}
 }
 
-func (d *demo) work() sight {
-	return sight{
+func (d *demo) work() effect {
+	return effect{
 		key: "work", what: "the controller ships the agent in a ManifestWork, and the work agent applies it",
 		where: d.hubKubectl() + " -n " + cluster + " get manifestwork -o yaml",
 		look: func(ctx context.Context) (string, bool, error) {
@@ -64,8 +63,8 @@ func (d *demo) work() sight {
 	}
 }
 
-func (d *demo) request() sight {
-	return sight{
+func (d *demo) request() effect {
+	return effect{
 		key: "csr", what: "the cluster's registration agent asks for the add-on's certificate; the controller approves it",
 		where: d.hubKubectl() + " get csr -o yaml",
 		look: func(ctx context.Context) (string, bool, error) {
@@ -86,7 +85,7 @@ func (d *demo) request() sight {
 	}
 }
 
-// approved tells who asked, who approved, and why.
+// approved returns the requester, the approver and the reason of an approved request.
 func approved(csr *certificatesv1.CertificateSigningRequest) (string, bool) {
 	for _, c := range csr.Status.Conditions {
 		if c.Type != certificatesv1.CertificateApproved {
@@ -103,8 +102,8 @@ func approved(csr *certificatesv1.CertificateSigningRequest) (string, bool) {
 	return "", false
 }
 
-func (d *demo) secret() sight {
-	return sight{
+func (d *demo) secret() effect {
+	return effect{
 		key: "secret", what: "the registration agent keeps the signed certificate in the Secret of the add-on",
 		where: d.clusterKubectl() + " -n " + installedIn + " get secret",
 		look: func(ctx context.Context) (string, bool, error) {
@@ -118,8 +117,8 @@ func (d *demo) secret() sight {
 	}
 }
 
-func (d *demo) agent() sight {
-	return sight{
+func (d *demo) agent() effect {
+	return effect{
 		key: "agent", what: "the agent runs on the managed cluster",
 		where: d.clusterKubectl() + " -n " + installedIn + " describe deploy,pod",
 		look: func(ctx context.Context) (string, bool, error) {
@@ -132,8 +131,8 @@ func (d *demo) agent() sight {
 	}
 }
 
-func (d *demo) copySays(greeting string) sight {
-	return sight{
+func (d *demo) copyHas(greeting string) effect {
+	return effect{
 		key: "copy", what: fmt.Sprintf("the ConfigMap is on the managed cluster: %q", greeting),
 		where: d.clusterKubectl() + " -n " + installedIn + " logs deploy/" + agentDeployment,
 		look: func(ctx context.Context) (string, bool, error) {
@@ -146,8 +145,8 @@ func (d *demo) copySays(greeting string) sight {
 	}
 }
 
-func (d *demo) copyGone() sight {
-	return sight{
+func (d *demo) copyGone() effect {
+	return effect{
 		key: "gone", what: "the copy is gone from the managed cluster",
 		where: d.clusterKubectl() + " -n " + installedIn + " logs deploy/" + agentDeployment,
 		look: func(ctx context.Context) (string, bool, error) {
@@ -157,8 +156,8 @@ func (d *demo) copyGone() sight {
 	}
 }
 
-func (d *demo) lease() sight {
-	return sight{
+func (d *demo) lease() effect {
+	return effect{
 		key: "lease", what: "the agent renews its lease",
 		where: d.clusterKubectl() + " -n " + installedIn + " get lease -o yaml",
 		look: func(ctx context.Context) (string, bool, error) {
@@ -172,8 +171,8 @@ func (d *demo) lease() sight {
 	}
 }
 
-func (d *demo) addonAvailable() sight {
-	return sight{
+func (d *demo) addonAvailable() effect {
+	return effect{
 		key: "available", what: "OCM reports the add-on as Available (its registration agent reads leases every 30 s)",
 		where: d.hubKubectl() + " -n " + cluster + " get managedclusteraddon " + addonName + " -o yaml",
 		look: func(ctx context.Context) (string, bool, error) {
@@ -190,7 +189,7 @@ func (d *demo) addonAvailable() sight {
 	}
 }
 
-// absent leaves out that something is not there yet.
+// absent drops a NotFound error.
 func absent(err error) error {
 	if apierrors.IsNotFound(err) {
 		return nil
