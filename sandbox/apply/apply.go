@@ -23,7 +23,7 @@ import (
 	"k8s.io/client-go/restmapper"
 )
 
-// fieldManager owns what the sandbox applies.
+// fieldManager is the sandbox's field manager.
 const fieldManager = "ocm-sandbox"
 
 // kindTimeout limits the wait for the kind of a new CRD.

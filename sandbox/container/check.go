@@ -158,7 +158,7 @@ func forbidden(err error, values map[string]string) error {
 	return fmt.Errorf("this machine does not allow containers: %w: %s", err, advice(values, os.Geteuid() == 0))
 }
 
-// advice returns what a user can do, given the settings' values.
+// advice returns instructions for the user, given the settings' values.
 func advice(values map[string]string, root bool) string {
 	var do []string
 	for _, s := range settings {

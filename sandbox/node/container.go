@@ -102,7 +102,7 @@ func (w *worker) launch(ctx context.Context, pod *corev1.Pod, c corev1.Container
 	if !ok {
 		return nil, &waitError{plan.ReasonErrImagePull, unknownImage(c.Image, w.Images.Known())}
 	}
-	in, err := w.surroundings()
+	in, err := w.inputs()
 	if err != nil {
 		return nil, err
 	}

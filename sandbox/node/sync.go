@@ -157,7 +157,7 @@ func (w *worker) setUp(ctx context.Context, now time.Time) (reason string, err e
 		}
 		w.network = network
 	}
-	in, err := w.surroundings()
+	in, err := w.inputs()
 	if err != nil {
 		return reasonMount, err
 	}
@@ -175,9 +175,9 @@ func (w *worker) setUp(ctx context.Context, now time.Time) (reason string, err e
 	return "", nil
 }
 
-// surroundings are what the pod's environment and volumes are made from; the
-// error says which of it has not been read yet.
-func (w *worker) surroundings() (plan.Inputs, error) {
+// inputs returns the inputs of the pod's environment and volumes. The error is
+// errNotRead, with its cause, until all objects have been read.
+func (w *worker) inputs() (plan.Inputs, error) {
 	pod := w.currentPod()
 	found, complete, err := w.store.get(pod.Namespace, w.refs)
 	if !complete {

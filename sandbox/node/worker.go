@@ -63,7 +63,7 @@ type worker struct {
 	end             *ending
 }
 
-// ending is why a pod ends, and what remains to be done then.
+// ending holds the cause of a pod's end and the steps that remain.
 type ending struct {
 	// Reason and Message are those of the status, empty for a deleted pod.
 	Reason, Message string
@@ -149,7 +149,7 @@ func (w *worker) loop(ctx context.Context) {
 // waits for the API server or for a container to start.
 const inboxSize = 32
 
-// idle is how long a worker sleeps when nothing is due.
+// idle is the sleep of a worker without a due step.
 const idle = time.Hour
 
 func (w *worker) until(at time.Time) time.Duration {
