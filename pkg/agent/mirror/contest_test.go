@@ -56,7 +56,8 @@ func countWrites(requests []fakeapi.Request, name string) int {
 	return count
 }
 
-// TestFight: another writer is met at a pace, named, and holds nothing up.
+// TestFight: another writer keeps changing a copy. The mirror repairs it at a limited
+// rate, names the writer, and delays no other name (docs/design.md#rule-11-contest).
 func TestFight(t *testing.T) {
 	w := newWorld(t)
 	w.source("a", "1")
@@ -78,15 +79,15 @@ func TestFight(t *testing.T) {
 		"and in the end once a minute: stop that writer, or stop the copying: kubectl label configmap a -n cluster1 " +
 		"helloworld.open-cluster-management.io/sync=disabled (on the hub)"
 	w.watcher.mu.Lock()
-	told := w.watcher.failures
+	reported := w.watcher.failures
 	w.watcher.mu.Unlock()
-	if diff := cmp.Diff([]string{reason}, reasons(told)); diff != "" {
-		t.Errorf("told (-want +got):\n%s", diff)
+	if diff := cmp.Diff([]string{reason}, reasons(reported)); diff != "" {
+		t.Errorf("reported (-want +got):\n%s", diff)
 	}
 	if got, most := countWrites(w.managed.Requests(), "a"), 3+int(time.Since(began)/time.Second); got < 3 || got > most {
 		t.Errorf("%d writes within %s, want at most %d", got, time.Since(began), most)
 	}
-	// A change of the source is not starved.
+	// A change of the source is written at once.
 	w.source("a", "2")
 	w.eventually("the change is written at once", func() bool { return countWrites(w.managed.Requests(), "a") > 0 })
 	stop()
@@ -104,7 +105,7 @@ func reasons(failures []plan.Failure) []string {
 	return list
 }
 
-// TestFightOverDeletion: a writer that deletes the copy is met in the same way.
+// TestFightOverDeletion: the same for a writer that deletes the copy.
 func TestFightOverDeletion(t *testing.T) {
 	w := newWorld(t)
 	w.source("a", "1")
@@ -128,8 +129,8 @@ func TestFightOverDeletion(t *testing.T) {
 	}
 }
 
-// TestContestedWriteHasNoLatency: the delay of a contested copy's repair is not a
-// latency, also where the source has changed meanwhile without other content.
+// TestContestedWriteHasNoLatency: the delay of a contested copy's repair does not count
+// as latency, also when the source changed meanwhile without other content.
 func TestContestedWriteHasNoLatency(t *testing.T) {
 	w := newWorld(t)
 	now := clocktesting.NewFakeClock(start)

@@ -17,13 +17,15 @@ import (
 	"open-cluster-management.io/helloworld-addon/pkg/agent/mirror/plan"
 )
 
+// TestCopyLife: the writes of one copy from its source's creation to its deletion
+// (docs/design.md#rule-2-copy).
 func TestCopyLife(t *testing.T) {
 	w := newWorld(t)
 	w.source("a", "1")
 	w.source("kube-root-ca.crt", "hub")
 	w.target("kube-root-ca.crt", "managed")
 	w.start()
-	// On a stale cache the mirror tries in vain, and again.
+	// Wait for the cache: a write planned on a stale one would fail and be repeated.
 	seen := func() {
 		t.Helper()
 		w.eventually("the mirror sees its own write", func() bool { return w.controller.Summary().Synced == 1 })
@@ -55,6 +57,8 @@ func TestCopyLife(t *testing.T) {
 	}
 }
 
+// TestRestartCatchesUpThenIsSilent: docs/design.md#rule-5-prune and
+// docs/design.md#rule-7-silence.
 func TestRestartCatchesUpThenIsSilent(t *testing.T) {
 	w := newWorld(t)
 	w.source("kept", "1")
@@ -80,6 +84,7 @@ func TestRestartCatchesUpThenIsSilent(t *testing.T) {
 	}
 }
 
+// TestConflictHeals: docs/design.md#rule-3-ownership.
 func TestConflictHeals(t *testing.T) {
 	w := newWorld(t)
 	w.target("deleted", "theirs")
@@ -120,7 +125,8 @@ func TestImmutableAndFinalizers(t *testing.T) {
 	w.eventually("held is there again", func() bool { cm := w.get("held"); return cm != nil && cm.DeletionTimestamp == nil })
 }
 
-func TestNothingIsPrunedOnWhatCannotBeRead(t *testing.T) {
+// TestNothingIsPrunedWhileTheHubCannotBeRead: docs/design.md#rule-5-prune.
+func TestNothingIsPrunedWhileTheHubCannotBeRead(t *testing.T) {
 	w := newWorld(t)
 	w.source("a", "1")
 	stop := w.start()
@@ -165,6 +171,7 @@ func TestNothingIsPrunedOnWhatCannotBeRead(t *testing.T) {
 	w.eventually("ready", func() bool { return w.controller.Ready() == nil })
 }
 
+// TestLostWatchKeepsCopies: docs/design.md#rule-5-prune.
 func TestLostWatchKeepsCopies(t *testing.T) {
 	w := newWorld(t)
 	var down atomic.Bool
@@ -216,8 +223,8 @@ func TestRefusedWritesAreRetriedAndReported(t *testing.T) {
 	w.eventually("cleared", func() bool { return len(w.failed()) == 0 })
 }
 
-// TestReplaceKeepsWhatOthersAdded: labels of others stay (docs/design.md#rule-4-drift), also when the copy is deleted and the API
-// server refuses the create at first.
+// TestReplaceKeepsWhatOthersAdded: labels of others stay (docs/design.md#rule-4-drift),
+// also when the API server refuses to create the copy that was deleted.
 func TestReplaceKeepsWhatOthersAdded(t *testing.T) {
 	w := newWorld(t)
 	w.target("fixed", "1", owned, immutable, label("team", "blue"))

@@ -18,8 +18,9 @@ import (
 
 var eight = []string{"n0", "n1", "n2", "n3", "n4", "n5", "n6", "n7"}
 
-// braked is a world with the brake on, and copies of eight sources.
-func braked(t *testing.T) (w *world, stop func()) {
+// holding returns a world that holds removals, and has copies of eight sources
+// (docs/design.md#rule-10-removals).
+func holding(t *testing.T) (w *world, stop func()) {
 	t.Helper()
 	w = newWorld(t)
 	w.hold = 10 * time.Minute
@@ -31,7 +32,7 @@ func braked(t *testing.T) (w *world, stop func()) {
 	return w, stop
 }
 
-// present is how many of the eight copies are there.
+// present counts how many of the eight copies are there.
 func (w *world) present() int {
 	count := 0
 	for _, name := range eight {
@@ -56,8 +57,8 @@ func (w *world) eventuallyHeld(names ...string) {
 	}
 }
 
-// relist makes the hub's list lack what is removed meanwhile, without a watch
-// event for it, as a hub does whose storage was restored.
+// relist removes sources while the mirror's watch is broken, so that the next list
+// lacks them and no watch event reports them, as on a hub whose storage was restored.
 func (w *world) relist(removed ...string) {
 	var down atomic.Bool
 	down.Store(true)
@@ -75,11 +76,11 @@ func (w *world) relist(removed ...string) {
 	w.eventually("read again", func() bool { return w.controller.Ready() == nil })
 }
 
-// TestListInSessionIsHeld: the watch expires, and the list that follows has no
-// ConfigMap. Nothing is deleted; what comes back is in sync; the rest goes when
-// it is released.
+// TestListInSessionIsHeld: the watch expires, and the next list has no ConfigMap. No
+// copy is deleted. A source that comes back is in sync; the other copies are deleted
+// when a user releases them.
 func TestListInSessionIsHeld(t *testing.T) {
-	w, _ := braked(t)
+	w, _ := holding(t)
 	w.relist(eight...)
 	w.eventuallyHeld(eight...)
 	w.source("other", "1")
@@ -100,9 +101,9 @@ func TestListInSessionIsHeld(t *testing.T) {
 	w.eventually("no held deletion has a latency", func() bool { return w.watcher.unmeasured() >= len(eight)-1 })
 }
 
-// TestFirstListIsHeld: a hub was restored while the agent was away.
+// TestFirstListIsHeld: the hub was restored while the agent did not run.
 func TestFirstListIsHeld(t *testing.T) {
-	w, stop := braked(t)
+	w, stop := holding(t)
 	stop()
 	w.remove(eight...)
 	w.start()
@@ -125,9 +126,9 @@ func TestFirstListIsHeld(t *testing.T) {
 	}
 }
 
-// TestHoldEnds: what is missing for longer than the period is meant so.
+// TestHoldEnds: a source that is missing for the whole period is deleted on purpose.
 func TestHoldEnds(t *testing.T) {
-	w, stop := braked(t)
+	w, stop := holding(t)
 	stop()
 	w.remove(eight...)
 	w.hold = 2 * time.Second
@@ -136,9 +137,10 @@ func TestHoldEnds(t *testing.T) {
 	w.eventually("deleted", func() bool { return w.present() == 0 })
 }
 
-// TestFewOfAListAreObeyed: also by a list within a session.
+// TestFewOfAListAreObeyed: few missing sources are no reason to hold, neither in the
+// first list nor in a later one.
 func TestFewOfAListAreObeyed(t *testing.T) {
-	w, stop := braked(t)
+	w, stop := holding(t)
 	w.relist(eight[:4]...)
 	w.eventually("half is deleted", func() bool { return w.present() == 4 })
 	stop()
@@ -149,7 +151,7 @@ func TestFewOfAListAreObeyed(t *testing.T) {
 
 // TestEventsAreObeyed: a person deletes everything while the agent watches.
 func TestEventsAreObeyed(t *testing.T) {
-	w, _ := braked(t)
+	w, _ := holding(t)
 	began := time.Now()
 	w.remove(eight...)
 	w.eventually("all are deleted", func() bool { return w.present() == 0 })
@@ -158,10 +160,10 @@ func TestEventsAreObeyed(t *testing.T) {
 	}
 }
 
-// TestHeldNameHasNoFailure: a write that failed before its source went missing
-// says nothing any more, so that the agent does not stay unready during the hold.
+// TestHeldNameHasNoFailure: a write that failed before its source went missing is not
+// repeated, so it does not keep the agent unready during the hold.
 func TestHeldNameHasNoFailure(t *testing.T) {
-	w, _ := braked(t)
+	w, _ := holding(t)
 	var refuse atomic.Bool
 	refuse.Store(true)
 	w.managed.Before = func(r fakeapi.Request) *apierrors.StatusError {
@@ -229,8 +231,8 @@ func (g *gated) open() {
 	})
 }
 
-// TestHoldWhileTheGateIsClosed: the time in which the mirror may not write anyway
-// does not count as time in which the deletions were held.
+// TestHoldWhileTheGateIsClosed: the time in which the mirror may not write does not
+// count as part of the hold.
 func TestHoldWhileTheGateIsClosed(t *testing.T) {
 	tests := []struct {
 		name, reason string

@@ -20,13 +20,13 @@ import (
 	"open-cluster-management.io/helloworld-addon/pkg/agent/mirror/plan"
 )
 
-// Interruptions in make test, and with LONG_TESTS set.
+// The number of interruptions in make test, and with LONG_TESTS set.
 const (
 	interruptions     = 240
 	longInterruptions = 5000
 )
 
-// fault is what happens at one of the writes.
+// fault is a disturbance at one of the writes.
 type fault string
 
 const (
@@ -40,16 +40,16 @@ const (
 	lost fault = "answer lost"
 	// staleLists: the agent ends, and starts with lists from before its writes.
 	staleLists fault = "stale lists"
-	// missed: the watches end, and what happened meanwhile is forgotten.
+	// missed: the watches end, and the events up to then cannot be watched again.
 	missed fault = "missed events"
-	// raced: somebody changes the object just before the write.
+	// raced: another writer changes the object just before the write.
 	raced fault = "raced"
 )
 
 var faults = []fault{refused, crashBefore, crashAfter, lost, staleLists, missed, raced}
 
-// TestInterrupted: whatever the state, and whatever happens at whichever of the
-// writes, the end is that of the run that nothing disturbs.
+// TestInterrupted starts from random states, lets one fault happen at a random write,
+// and checks that the end is that of an undisturbed run.
 func TestInterrupted(t *testing.T) {
 	count := interruptions
 	if os.Getenv("LONG_TESTS") != "" {
@@ -78,7 +78,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// interrupt runs one case and says whether the fault came to pass.
+// interrupt runs one case and reports whether the fault happened.
 func interrupt(t *testing.T, seed int) bool {
 	random := rand.New(rand.NewPCG(uint64(seed), 1))
 	hub, managed, writes := interruptible(random)
@@ -101,14 +101,13 @@ func interrupt(t *testing.T, seed int) bool {
 	return c.struck.Load()
 }
 
-// interruptible makes up two sides that take at least two writes, and counts
-// them.
+// interruptible returns two random sides that take at least two writes, and counts the
+// writes.
 func interruptible(random *rand.Rand) (hub, managed map[string]*corev1.ConfigMap, writes int) {
 	for writes < 2 {
 		state := make([]byte, 2*len(configmaps.Names))
 		for i := range state {
-			// An object that is being deleted has finalizers, which nobody here
-			// takes off.
+			// Not one that is being deleted: this test removes no finalizers.
 			state[i] = byte(random.UintN(256)) &^ (64 * byte(i%2))
 		}
 		hub, managed = configmaps.FromBytes(state)
@@ -133,7 +132,7 @@ type interruption struct {
 	world  *world
 	writes atomic.Int64
 	struck atomic.Bool
-	// down says that the agent is dead, whatever it still sends.
+	// down reports whether the agent is dead: requests that it still sends fail.
 	down atomic.Bool
 }
 
@@ -271,7 +270,7 @@ func (c *interruption) check(hub, before map[string]*corev1.ConfigMap) {
 	}
 	for name, cm := range before {
 		if hub[name] == nil && after[name] != nil && !configmaps.Excluded(name) && configmaps.IsOwned(cm) {
-			c.t.Errorf("%s: the copy %s of nothing is still there", c.name, name)
+			c.t.Errorf("%s: the copy %s is still there without its source", c.name, name)
 		}
 	}
 }

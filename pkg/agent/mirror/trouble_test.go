@@ -24,8 +24,8 @@ func answer(code int32, reason metav1.StatusReason, causes ...metav1.StatusCause
 		Message: fmt.Sprintf("answer %d", code), Details: &metav1.StatusDetails{Causes: causes}}}
 }
 
-// TestHubInTrouble: whatever the hub answers, the copies stay, the agent says
-// why, it does not ask again and again, and it recovers by itself.
+// TestHubInTrouble: with every kind of error from the hub the copies stay, Ready
+// returns the error, the requests are few, and the mirror recovers by itself.
 func TestHubInTrouble(t *testing.T) {
 	const watched = 1500 * time.Millisecond
 	tests := []struct {
@@ -61,7 +61,7 @@ func TestHubInTrouble(t *testing.T) {
 			w.hub.Forget()
 			w.hub.Remove("configmaps", "cluster1", "b")
 			w.source("c", "1")
-			w.eventually("says why", func() bool {
+			w.eventually("reports why", func() bool {
 				err := w.controller.Ready()
 				return err != nil && strings.Contains(err.Error(), test.err.ErrStatus.Message)
 			})
@@ -86,7 +86,7 @@ func TestHubInTrouble(t *testing.T) {
 	}
 }
 
-// TestHubThatDoesNotAnswer: requests hang; what was copied stays.
+// TestHubThatDoesNotAnswer: requests hang, and the copies stay.
 func TestHubThatDoesNotAnswer(t *testing.T) {
 	w := newWorld(t)
 	hang := make(chan struct{})
@@ -114,8 +114,8 @@ func TestHubThatDoesNotAnswer(t *testing.T) {
 	w.eventuallyValue("b", "1")
 }
 
-// TestManagedClusterInTrouble: writes that are refused are told, tried again at
-// a bounded rate, and all are made good soon after the trouble is over.
+// TestManagedClusterInTrouble: refused writes are reported and retried at a limited
+// rate, and all succeed soon after the trouble is over.
 func TestManagedClusterInTrouble(t *testing.T) {
 	const names = 500
 	tests := []struct {
@@ -144,9 +144,9 @@ func TestManagedClusterInTrouble(t *testing.T) {
 				w.source(fmt.Sprintf("n%d", i), "1")
 			}
 			w.start()
-			w.eventually("all told", func() bool { return len(w.failed()) == names })
+			w.eventually("all reported", func() bool { return len(w.failed()) == names })
 			if f := w.failed()[0]; f.Kind != plan.Create || !strings.Contains(f.Reason, test.err.ErrStatus.Message) {
-				t.Errorf("told %v", f)
+				t.Errorf("reported %v", f)
 			}
 			if s := w.controller.Summary(); s.Wanted != names || s.Synced != 0 || len(s.Failed) != names || s.Pending != 0 {
 				t.Errorf("summary: %d wanted, %d synced, %d failed, %d pending", s.Wanted, s.Synced, len(s.Failed), s.Pending)
@@ -161,7 +161,7 @@ func TestManagedClusterInTrouble(t *testing.T) {
 			})
 			down.Store(false)
 			recovered := time.Now()
-			w.eventually("all made good", func() bool { return len(w.failed()) == 0 })
+			w.eventually("all written", func() bool { return len(w.failed()) == 0 })
 			// One by one it would be 50 s.
 			if took := time.Since(recovered); took > 15*time.Second {
 				t.Errorf("recovering took %s", took)
@@ -170,8 +170,8 @@ func TestManagedClusterInTrouble(t *testing.T) {
 	}
 }
 
-// TestOneThatFailsForGood does not hold up the others, and is not tried more
-// often because they work.
+// TestOneThatFailsForGood: a name that always fails does not delay the others, and is
+// not tried more often because they succeed.
 func TestOneThatFailsForGood(t *testing.T) {
 	w := newWorld(t)
 	w.managed.Before = func(r fakeapi.Request) *apierrors.StatusError {
@@ -183,7 +183,7 @@ func TestOneThatFailsForGood(t *testing.T) {
 	w.source("bad", "1")
 	w.target("bad", "0", owned)
 	w.start()
-	w.eventually("told", func() bool { return len(w.failed()) == 1 })
+	w.eventually("reported", func() bool { return len(w.failed()) == 1 })
 	for i := range 200 {
 		w.source(fmt.Sprintf("n%d", i), "1")
 	}
@@ -222,8 +222,7 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// TestAtTheLimits: the longest name, and data of 1 MiB, which is the most that
-// the API allows.
+// TestAtTheLimits: the longest name and the largest data that the API allows, 1 MiB.
 func TestAtTheLimits(t *testing.T) {
 	w := newWorld(t)
 	name := strings.Repeat("n", 253)
@@ -235,8 +234,7 @@ func TestAtTheLimits(t *testing.T) {
 	w.eventuallyValue(name, "-")
 }
 
-// TestGateCloses: a mirror that is stopped writes nothing, and catches up when
-// it may go on.
+// TestGateCloses: a mirror that may not write does not, and catches up when it may.
 func TestGateCloses(t *testing.T) {
 	w := newWorld(t)
 	w.source("a", "1")
@@ -258,7 +256,7 @@ func TestGateCloses(t *testing.T) {
 	w.eventually("caught up", func() bool { return w.value("a")+w.value("b") == "11" })
 }
 
-// TestAnswersTheMarker: see manifests.UninstallMarker.
+// TestAnswersTheMarker: docs/design.md#uninstall.
 func TestAnswersTheMarker(t *testing.T) {
 	const marker = "helloworld-agent-uninstall"
 	w := newWorld(t)
@@ -282,8 +280,8 @@ func TestAnswersTheMarker(t *testing.T) {
 	})
 }
 
-// TestConflictForGood: an admission plugin that answers 409 to every write is
-// named, with its words, and not asked again and again.
+// TestConflictForGood: the answer of an admission plugin that rejects every write with
+// 409 is reported as it is, and the writes are few.
 func TestConflictForGood(t *testing.T) {
 	for _, reason := range []metav1.StatusReason{metav1.StatusReasonConflict, metav1.StatusReasonAlreadyExists} {
 		t.Run(string(reason), func(t *testing.T) {
@@ -302,7 +300,7 @@ func TestConflictForGood(t *testing.T) {
 			w.eventually("named", func() bool { return len(w.failed()) == 1 })
 			want := "create ConfigMap a: " + refusal.ErrStatus.Message
 			if f := w.failed()[0]; f.Kind != plan.Create || f.Reason != want {
-				t.Errorf("told %v, want %q", f, want)
+				t.Errorf("reported %v, want %q", f, want)
 			}
 			if s := w.controller.Summary(); len(s.Failed) != 1 || s.Pending != 0 {
 				t.Errorf("summary %+v", s)

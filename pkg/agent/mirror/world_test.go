@@ -38,7 +38,7 @@ type world struct {
 	hub, managed *fakeapi.Server
 	scope        plan.Scope
 	controller   *Controller
-	// closed is what the gate says.
+	// closed is the error that the gate returns, nil for an open gate.
 	closed  atomic.Pointer[error]
 	watcher watcher
 	// looks counts the names that were worked on.
@@ -72,7 +72,7 @@ func (w *watcher) Synced(latency time.Duration) {
 	w.latency = append(w.latency, latency)
 }
 
-// unmeasured is how many writes have no latency.
+// unmeasured counts the writes without a latency.
 func (w *watcher) unmeasured() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -96,8 +96,7 @@ func newWorld(t *testing.T) *world {
 	return &world{t: t, hub: runtest.NewAPI(t), managed: runtest.NewAPI(t), scope: scope, clock: clock.RealClock{}}
 }
 
-// start runs a mirror until the function that it returns is called, or the
-// test ends.
+// start runs a mirror until stop is called or the test ends.
 func (w *world) start() (stop func()) {
 	w.t.Helper()
 	hub, err := kubeclient.New(w.hub.Config())
@@ -148,13 +147,17 @@ func (w *world) value(name string) string {
 	return "-"
 }
 
-// failed are the names that could not be written.
-func (w *world) failed() []plan.Failure { return w.controller.Summary().Failed }
+// failed returns the failures, without the cost of a whole Summary.
+func (w *world) failed() []plan.Failure {
+	var troubles plan.Summary
+	w.controller.locked(func() { troubles = w.controller.book.Troubles() })
+	return troubles.Failed
+}
 
 func (w *world) eventually(what string, condition func() bool) {
 	w.t.Helper()
 	runtest.Eventually(w.t, what, condition, func() string {
-		return fmt.Sprintf("failures %v, ready %v", w.controller.Summary().Failed, w.controller.Ready())
+		return fmt.Sprintf("failures %v, ready %v", w.failed(), w.controller.Ready())
 	})
 }
 
@@ -163,8 +166,8 @@ func (w *world) eventuallyValue(name, value string) {
 	w.eventually(name+" is "+value, func() bool { return w.value(name) == value })
 }
 
-// settled waits until a marker that is written last was copied: what was
-// written on the hub before it has been worked on or is being.
+// settled creates one more source and waits for its copy: the mirror has seen every
+// earlier change by then.
 func (w *world) settled(marker string) {
 	w.t.Helper()
 	w.source(marker, "here")

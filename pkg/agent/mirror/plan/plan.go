@@ -22,9 +22,11 @@
 // carried out now or later: it remembers, for each name that is not at rest, how
 // earlier actions ended ([Record]).
 //
-// To add a rule: add a row to the table above, to Decide, and to TestDecide.
-// FuzzPlan then checks that the rules still converge, and never touch an object
-// that the mirror does not own.
+// To add a rule, describe it in docs/design.md, and add it to the table above, to
+// Decide, and to TestDecide (see the example of Decide). A rule about another field of
+// a ConfigMap needs that field in [Source] or [Copy]. FuzzPlan then checks that the
+// rules still converge and change no object that the mirror does not own. Its oracle
+// is Check in internal/testing/configmaps, which has to know the rule as well.
 package plan
 
 import (
