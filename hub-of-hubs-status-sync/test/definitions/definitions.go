@@ -30,7 +30,7 @@ var modules = map[string][]string{
 
 // Files returns the paths. Top is the project's directory; the modules' versions are those of hub-of-hubs-status-sync/test/crds in it.
 func Files(ctx context.Context, top string) ([]string, error) {
-	paths := []string{filepath.Join(top, "deploy", "status-sync", "crd.yaml")}
+	paths := []string{filepath.Join(top, "hub-of-hubs-status-sync", "deploy", "sync", "crd.yaml")}
 	for name, files := range modules {
 		dir, err := moduleDir(ctx, filepath.Join(top, "hub-of-hubs-status-sync", "test", "crds"), "open-cluster-management.io/"+name)
 		if err != nil {
