@@ -39,13 +39,13 @@ type Config struct {
 	Clock  clock.WithTicker
 
 	// Gate returns nil as long as the mirror may write. It gets the ConfigMap
-	// manifests.UninstallMarker, nil if there is none. When it allows writes again,
-	// its owner calls Resync.
+	// manifests.UninstallMarker, nil if there is none. Who sets Gate has to call
+	// Resync when it allows writes again.
 	Gate func(marker *plan.Copy) error
-	// DeletionHold is how long many removals are held that only a list implies; zero
-	// means not at all. A hold begins anew when Gate allows writes again. None is held
-	// while Released returns true; its owner calls Resync when it begins to. Released
-	// may be nil.
+	// DeletionHold is how long deletions are held when a list lacks many sources; zero
+	// disables the hold. A hold begins anew when Gate allows writes again. Nothing is
+	// held while Released returns true. Who sets Released has to call Resync when its
+	// result becomes true. Released may be nil.
 	DeletionHold time.Duration
 	Released     func() bool
 	// Observer is informed of writes and failures.
@@ -187,7 +187,8 @@ func (c *Controller) next(ctx context.Context) bool {
 	return true
 }
 
-// reconcile brings one name in sync: look, plan, write, record.
+// reconcile brings one name in sync: look, plan, write, record. It does nothing while
+// the gate is closed.
 func (c *Controller) reconcile(ctx context.Context, name string) error {
 	c.writing.RLock()
 	defer c.writing.RUnlock()

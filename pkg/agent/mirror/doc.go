@@ -8,9 +8,10 @@
 // A ConfigMap takes this way from the hub's watch to the write of its copy:
 //
 //  1. view/watch.go lists and watches the namespace on the hub
-//  2. view/view.go caches each object, and calls back with its name
-//  3. plan/objects.go reduces the object to the fields that the mirror needs
-//  4. controller.go queues the name; a worker looks the name up in both caches
+//  2. plan/objects.go reduces the object to the fields that the rules need
+//  3. view/view.go caches the result, and calls back with the object's name
+//  4. controller.go queues the name; a worker looks it up in both caches, unless
+//     the gate is closed
 //  5. plan/plan.go decides what has to be done
 //  6. plan/book.go decides whether it is done now or later
 //  7. plan/record.go holds what is remembered of the name for that
@@ -34,6 +35,7 @@
 //     end. A change of its source is never delayed by that
 //     (docs/design.md#rule-11-contest).
 //
-// Other packages report to the hub, remove the copies when the add-on is
-// uninstalled, and decide whether the mirror may write (Config.Gate).
+// Package report reports to the hub. Package uninstall removes the copies when the
+// add-on is uninstalled, and uninstall/gate decides whether the mirror may write
+// (Config.Gate).
 package mirror

@@ -8,7 +8,7 @@ import (
 	"open-cluster-management.io/helloworld-addon/pkg/agent/view"
 )
 
-// Resync looks at every name again.
+// Resync queues every name.
 func (c *Controller) Resync() {
 	sources, copies := c.views()
 	if sources == nil {

@@ -30,8 +30,8 @@ const (
 	// share: with few copies, deleting most of them is ordinary work.
 	heldAbove = 3
 	// listSettles is how long a source has to be missing before the mirror counts
-	// how many are: client-go hands on a long list in parts, and a watch event may
-	// be that much behind the cache.
+	// how many are. client-go takes a long list into its cache in parts, and it calls
+	// the handler of a watch event after the cache has changed, so Deleted may be late.
 	listSettles = time.Second
 )
 
@@ -68,8 +68,8 @@ func NewBook(scope Scope, period time.Duration) *Book {
 	return &Book{scope: scope, records: map[string]*Record{}, period: period}
 }
 
-// open returns the record of a name, a new one if there is none. Close has to be
-// called when it was changed.
+// open returns the record of a name, a new one if there is none. The caller has to
+// call close if the record may be at rest afterwards.
 func (b *Book) open(name string) *Record {
 	r := b.records[name]
 	if r == nil {
@@ -134,8 +134,8 @@ type Turn struct {
 	Action Action
 	// Wait is how long the action has to wait. Zero means not at all.
 	Wait time.Duration
-	// Contested reports whether Wait is the first one of a contest. Explain has to be
-	// called.
+	// Contested reports whether Wait is the first one of a contest. The caller then has
+	// to call Explain.
 	Contested bool
 	// Hold describes the hold that began with this turn, nil for none.
 	Hold *Hold
@@ -153,7 +153,8 @@ type Hold struct {
 	Until            time.Time
 }
 
-// Begin takes up an action that was planned on source and target, nil for none.
+// Begin decides whether an action is carried out now or later (Turn.Wait). Source and
+// target are what the action was planned on, nil for none.
 func (b *Book) Begin(action Action, source *Source, target *Copy, situation Situation) Turn {
 	r := b.open(action.Name)
 	defer b.close(action.Name)

@@ -15,6 +15,7 @@
 //	being deleted            | Ignore                           | Wait
 //	of an excluded name      | Ignore                           | Ignore
 //
+// The last two rows win over the others, and the last one over every row.
 // "Differs immutably" means that the API server would reject an update, because
 // the copy is immutable and its content or that flag has to change.
 //
@@ -26,7 +27,8 @@
 // Decide, and to TestDecide (see the example of Decide). A rule about another field of
 // a ConfigMap needs that field in [Source] or [Copy]. FuzzPlan then checks that the
 // rules still converge and change no object that the mirror does not own. Its oracle
-// is Check in internal/testing/configmaps, which has to know the rule as well.
+// is Check in internal/testing/configmaps, which has to know the rule as well. The
+// steps are in CONTRIBUTING.md#add-a-rule-to-the-mirror.
 package plan
 
 import (

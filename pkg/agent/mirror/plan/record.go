@@ -10,8 +10,9 @@ import (
 	"open-cluster-management.io/helloworld-addon/internal/retry"
 )
 
-// Record is the memory of one name between two looks at it. A name at rest has
-// none: its copy is in sync, or there is neither source nor copy.
+// Record is the memory of one name between two looks at it. A look is one reconcile
+// of the name. A name at rest has no record: its copy is in sync, or there is neither
+// source nor copy.
 //
 // Its parts are independent of each other, and each is absent at rest:
 //
@@ -39,8 +40,9 @@ import (
 //	   └────────────────────────────────────────────────────────────────┘
 //	               a watch event reports the deletion (from any state)
 //
-// A copy is deleted in the state confirmed only. Every state returns to present
-// when the source is back.
+// A copy without a source is deleted in the state confirmed only. Every state returns
+// to present when the source is back. The copy of a source that opted out is deleted
+// at once.
 //
 // Invariants, which FuzzBook checks:
 //   - Only a name that is not at rest has a record.
@@ -160,8 +162,8 @@ func (c *contest) isRepair(want wanted, changed bool) bool {
 	return !changed
 }
 
-// wrote returns the contest after a write, or after a repair that another writer
-// was faster than.
+// wrote returns the contest after a write. A repair that failed as stale because
+// another writer was faster counts as a write.
 func (c *contest) wrote(want wanted, changed bool, now time.Time) *contest {
 	repair := c.isRepair(want, changed)
 	next := contest{wanted: want, last: now}
@@ -222,9 +224,10 @@ type lag struct {
 	// for no object.
 	version string
 	times   int
-	// wrote reports whether the mirror wrote the object before, from a plan on the
-	// resource version replaced. Until the cache shows that write, it shows replaced,
-	// or no object while a Replace is between its two requests.
+	// wrote reports whether the mirror wrote the object before these failures, and
+	// replaced is the resource version on which that write was planned. A cache that is
+	// behind that write shows replaced. If the write was a Replace (byReplace), it may
+	// also show no object, as between the two requests.
 	wrote, byReplace bool
 	replaced         string
 }
@@ -236,9 +239,10 @@ func (l *lag) showsBefore(version string) bool {
 }
 
 // after returns the lag after an action that was planned on version and ended with
-// err. Raced reports whether another writer was faster. It was not, where the cache
-// does not show the mirror's own write yet. From staleLimit on, the result is the
-// API server's refusal instead of ErrStale.
+// err. Raced reports whether another writer was faster. It is false if the cache does
+// not show the mirror's own write yet: that explains the failure without another
+// writer. From staleLimit on, the result is the API server's refusal instead of
+// ErrStale.
 func (l *lag) after(kind Kind, version string, err error) (next *lag, raced bool, result error) {
 	var stale *StaleError
 	switch {

@@ -1,5 +1,5 @@
 // Package gate decides whether the agent may write copies: the agent's half of the
-// uninstall protocol (docs/design.md#rule-6-uninstall). It is pure.
+// uninstall protocol (docs/design.md#uninstall). It is pure.
 package gate
 
 import (
