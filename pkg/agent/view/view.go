@@ -30,15 +30,15 @@ type Object interface {
 	metav1.Object
 }
 
-// Kept is what a view stores of an object: at least its namespace and name.
-type Kept interface {
+// Stored is what a view stores of an object: at least its namespace and name.
+type Stored interface {
 	metav1.ObjectMetaAccessor
 	GetName() string
 }
 
 // View is a cache that stores a T for each object. Its methods may be called from
 // any goroutine.
-type View[T Kept] struct {
+type View[T Stored] struct {
 	what     string
 	informer cache.SharedIndexInformer
 	running  context.Context
@@ -55,7 +55,7 @@ type View[T Kept] struct {
 // objects in logs and errors, for example "ConfigMaps on the hub". Example is an empty
 // object of the type that reader returns. The view stores convert's result for each
 // object, and calls changed with the name of each object that may have changed.
-func New[O Object, L runtime.Object, T Kept](ctx context.Context, what string, reader Reader[L], example O,
+func New[O Object, L runtime.Object, T Stored](ctx context.Context, what string, reader Reader[L], example O,
 	convert func(O) T, changed func(name string)) (*View[T], error) {
 	v := &View[T]{what: what, running: ctx, logger: klog.FromContext(ctx)}
 	v.informer = cache.NewSharedIndexInformerWithOptions(listerWatcher(v.running, reader, v.record), example,

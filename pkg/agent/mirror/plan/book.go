@@ -238,7 +238,7 @@ func (b *Book) hold(r *Record, situation Situation) (time.Duration, *Hold) {
 	}
 	b.doubt(r, now)
 	var began *Hold
-	if r.removal == doubted && now.Sub(r.doubted) >= listSettles {
+	if r.removal == doubted && now.Sub(r.doubtedSince) >= listSettles {
 		missing, owned := situation.Missing()
 		began = b.judge(missing, owned, now)
 		b.doubt(r, now)
@@ -249,7 +249,7 @@ func (b *Book) hold(r *Record, situation Situation) (time.Duration, *Hold) {
 	case held:
 		return b.until.Sub(now), began
 	default:
-		return listSettles - now.Sub(r.doubted), began
+		return listSettles - now.Sub(r.doubtedSince), began
 	}
 }
 
@@ -257,7 +257,7 @@ func (b *Book) hold(r *Record, situation Situation) (time.Duration, *Hold) {
 func (b *Book) doubt(r *Record, now time.Time) {
 	if r.removal == present {
 		b.setRemoval(r, doubted)
-		r.doubted = now
+		r.doubtedSince = now
 	}
 }
 
@@ -313,7 +313,7 @@ func (b *Book) setRemoval(r *Record, state removal) {
 	if state == held {
 		b.held++
 	}
-	r.removal, r.doubted = state, time.Time{}
+	r.removal, r.doubtedSince = state, time.Time{}
 }
 
 // Missing lists the owned copies without a source, and counts all owned copies.

@@ -198,8 +198,8 @@ func checkBook(t *testing.T, book *Book) {
 		if *r == (Record{}) {
 			t.Errorf("%s is at rest and has a record", name)
 		}
-		if (r.removal == doubted) == r.doubted.IsZero() {
-			t.Errorf("%s: state %d, doubted at %s", name, r.removal, r.doubted)
+		if (r.removal == doubted) == r.doubtedSince.IsZero() {
+			t.Errorf("%s: state %d, doubted since %s", name, r.removal, r.doubtedSince)
 		}
 		if r.contest != nil && r.contest.reason != "" && r.contest.delay() == 0 {
 			t.Errorf("%s is contested after %d repairs", name, r.contest.repairs)

@@ -46,18 +46,18 @@ import (
 //
 // Invariants, which FuzzBook checks:
 //   - Only a name that is not at rest has a record.
-//   - doubted is set exactly in the state doubted.
+//   - doubtedSince is set exactly in the state doubted.
 //   - A contest with a reason has repairs enough to make the next repair wait.
 //   - lost is set only while a Replace or Create of the name fails.
 type Record struct {
-	arrival  arrival
-	removal  removal
-	doubted  time.Time
-	failure  *Failure
-	attempts int
-	contest  *contest
-	lag      *lag
-	lost     *metav1.ObjectMeta
+	arrival      arrival
+	removal      removal
+	doubtedSince time.Time
+	failure      *Failure
+	attempts     int
+	contest      *contest
+	lag          *lag
+	lost         *metav1.ObjectMeta
 }
 
 // arrival is a change of the source on the hub that is not written yet. The zero
