@@ -74,7 +74,7 @@ func TestReports(t *testing.T) {
 	p.start()
 	p.reports("False/Conflict: 1 of 2 ConfigMaps synced; conflict: settings")
 	p.warned("settings", "CopyConflict", "ConfigMap default/settings on cluster cluster1 is not a copy: delete it there, "+
-		"or give it over to the add-on: kubectl annotate configmap settings -n default helloworld.open-cluster-management.io/adopt=true")
+		"or hand it over to the add-on: kubectl annotate configmap settings -n default helloworld.open-cluster-management.io/adopt=true")
 	code, body := runtest.Get(p.metrics, "/metrics")
 	for _, want := range []string{
 		`helloworld_agent_configmaps{state="conflict"} 1`, `helloworld_agent_configmaps{state="synced"} 1`,

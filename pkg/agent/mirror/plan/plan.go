@@ -189,7 +189,7 @@ func (s Scope) conflictReason(target *Copy) string {
 			is = "the copy of " + source
 		}
 	}
-	return fmt.Sprintf("%s is %s: delete it there, or give it over to the add-on: kubectl annotate configmap %s -n %s %s=%s",
+	return fmt.Sprintf("%s is %s: delete it there, or hand it over to the add-on: kubectl annotate configmap %s -n %s %s=%s",
 		s.onCluster(target.Name), is, target.Name, s.InstallNamespace, manifests.AdoptAnnotation, manifests.AdoptTrue)
 }
 

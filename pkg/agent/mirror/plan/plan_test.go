@@ -201,7 +201,7 @@ func TestDigestDistinguishesContents(t *testing.T) {
 
 // TestConflictReason: which object on which cluster, and the command.
 func TestConflictReason(t *testing.T) {
-	const advice = ": delete it there, or give it over to the add-on: " +
+	const advice = ": delete it there, or hand it over to the add-on: " +
 		"kubectl annotate configmap a -n copies helloworld.open-cluster-management.io/adopt=true"
 	tests := []struct {
 		name   string
