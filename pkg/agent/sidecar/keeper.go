@@ -65,14 +65,13 @@ func withoutManagedFields(pod *corev1.Pod) *corev1.Pod {
 	return pod
 }
 
-// run watches until ctx ends, which is also the context of newKeeper.
-func (k *keeper) run(ctx context.Context) error {
-	group, ctx := errgroup.WithContext(ctx)
+// start watches until ctx ends, which is the context of group and of newKeeper. An
+// error of the hub's manager ends the group.
+func (k *keeper) start(ctx context.Context, group *errgroup.Group) {
 	group.Go(func() error { k.pod.Run(); return nil })
 	if k.hub != nil {
 		group.Go(func() error { return k.hub.Run(ctx, k.serve) })
 	}
-	return group.Wait()
 }
 
 // serve provides the lease client of one hub until ctx ends.

@@ -95,7 +95,7 @@ func Run(ctx context.Context, options *Options) error {
 	for _, server := range servers {
 		group.Go(func() error { return server.Run(ctx) })
 	}
-	group.Go(func() error { return keeper.run(ctx) })
+	keeper.start(ctx, group)
 	group.Go(func() error { renewer.Run(ctx); return nil })
 	err = group.Wait()
 	klog.FromContext(ctx).Info("Stopped")

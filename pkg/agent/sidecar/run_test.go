@@ -1,6 +1,8 @@
 package sidecar
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -12,14 +14,17 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
 
 	"open-cluster-management.io/helloworld-addon/internal/testing/fakeapi"
 	"open-cluster-management.io/helloworld-addon/internal/testing/fakepki"
 	"open-cluster-management.io/helloworld-addon/internal/testing/runtest"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/hubclient"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/sidecar/verdict"
 )
 
@@ -184,6 +189,40 @@ func TestOnlyOneSecretAndOnePodAreRead(t *testing.T) {
 		if query != "secrets metadata.name=creds" && query != "pods metadata.name=pod-1" {
 			t.Errorf("reads %s", query)
 		}
+	}
+}
+
+// brokenSource is a source that cannot start.
+type brokenSource struct{ hubclient.Source }
+
+var errBroken = errors.New("broken")
+
+func (brokenSource) String() string                    { return "broken source" }
+func (brokenSource) Run(context.Context, func()) error { return errBroken }
+
+// TestKeeperEndsTheProgram: without the manager of the hub's connection no lease would
+// ever be renewed. So its error ends the program, and with it the watch of the pod.
+func TestKeeperEndsTheProgram(t *testing.T) {
+	managed, err := managedClient(runtest.Kubeconfig(t, newScene(t).managed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	group, ctx := errgroup.WithContext(t.Context())
+	k, err := newKeeper(ctx, &Options{PodNamespace: "addons", PodName: "pod-1"}, managed, clock.RealClock{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.hub = hubclient.New(hubclient.Config{Source: brokenSource{}, Clock: clock.RealClock{}})
+	k.start(ctx, group)
+	ended := make(chan error, 1)
+	go func() { ended <- group.Wait() }()
+	select {
+	case err := <-ended:
+		if !errors.Is(err, errBroken) {
+			t.Errorf("got %v, want %v", err, errBroken)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("the keeper runs on without its connection to the hub")
 	}
 }
 
