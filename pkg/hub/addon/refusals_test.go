@@ -37,6 +37,8 @@ func TestTwoHostedAgentsNeverShareANamespace(t *testing.T) {
 // shipped there is neither changed nor uninstalled, and can be disabled.
 func TestOwnNamespaceIsRefused(t *testing.T) {
 	const refused = `name another namespace, such as "open-cluster-management-agent-addon"`
+	// Hosted mode refuses OCM's default, too.
+	const refusedHosted = `name another namespace, such as "klusterlet-cluster2"`
 	own := install.Place{Namespace: "cluster1"}
 	running := shipped(t, hubobjects.AddOn("cluster1", "cluster1"), own, install.Values{Image: "image"})
 	hostedAddOn := hubobjects.AddOn("cluster2", "cluster2")
@@ -45,22 +47,23 @@ func TestOwnNamespaceIsRefused(t *testing.T) {
 		name  string
 		addon *addonv1beta1.ManagedClusterAddOn
 		works []runtime.Object
+		want  string
 	}{
-		{"nothing runs", hubobjects.AddOn("cluster1", "cluster1"), nil},
-		{"an agent of an earlier version runs there", hubobjects.Reported(hubobjects.AddOn("cluster1", "cluster1")), []runtime.Object{running}},
-		{"hosted mode", hostedAddOn, nil},
+		{"nothing runs", hubobjects.AddOn("cluster1", "cluster1"), nil, refused},
+		{"an agent of an earlier version runs there", hubobjects.Reported(hubobjects.AddOn("cluster1", "cluster1")), []runtime.Object{running}, refused},
+		{"hosted mode", hostedAddOn, nil, refusedHosted},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			agentAddon, cluster := newTestAddon(t, "image", test.works...), hubobjects.Cluster(test.addon.Namespace)
 			// The framework leaves the ManifestWorks alone after an error; an empty
 			// list without one would uninstall the agent.
 			objects, err := agentAddon.Manifests(t.Context(), cluster, test.addon)
-			hubobjects.CheckError(t, err, refused)
+			hubobjects.CheckError(t, err, test.want)
 			if len(objects) > 0 {
 				t.Errorf("%d objects are shipped", len(objects))
 			}
-			hubobjects.CheckError(t, agentAddon.Inspect(test.addon).Refused, refused)
-			hubobjects.CheckError(t, agentAddon.GetAgentAddonOptions().Registration.PermissionConfig(t.Context(), cluster, test.addon), refused)
+			hubobjects.CheckError(t, agentAddon.Inspect(test.addon).Refused, test.want)
+			hubobjects.CheckError(t, agentAddon.GetAgentAddonOptions().Registration.PermissionConfig(t.Context(), cluster, test.addon), test.want)
 		})
 	}
 

@@ -59,14 +59,27 @@ func WantedPlace(addon *addonv1beta1.ManagedClusterAddOn, config *addonv1beta1.A
 	if isSystemNamespace(namespace) {
 		return Place{}, fmt.Errorf("install namespace %q of ManagedClusterAddOn %s/%s (from %s) belongs to the cluster's system: "+
 			"a user who may write ConfigMaps in namespace %s of the hub could plant a system ConfigMap there; name another namespace, such as %q",
-			namespace, addon.Namespace, addon.Name, from, addon.Namespace, manifests.DefaultInstallNamespace)
+			namespace, addon.Namespace, addon.Name, from, addon.Namespace, exampleNamespace(addon))
 	}
 	if namespace == addon.Namespace {
 		return Place{}, fmt.Errorf("install namespace %q of ManagedClusterAddOn %s/%s (from %s) has the name of the cluster's namespace on the hub: "+
 			"on a hub that manages itself each ConfigMap would be its own copy; name another namespace, such as %q",
-			namespace, addon.Namespace, addon.Name, from, manifests.DefaultInstallNamespace)
+			namespace, addon.Namespace, addon.Name, from, exampleNamespace(addon))
 	}
 	return Place{HostingCluster: HostingCluster(addon), Namespace: namespace}, nil
+}
+
+// exampleNamespace returns an install namespace for messages that WantedPlace accepts.
+func exampleNamespace(addon *addonv1beta1.ManagedClusterAddOn) string {
+	if HostingCluster(addon) != "" {
+		return ownNamespace(addon)
+	}
+	return manifests.DefaultInstallNamespace
+}
+
+// ownNamespace returns an install namespace for this cluster alone, for messages.
+func ownNamespace(addon *addonv1beta1.ManagedClusterAddOn) string {
+	return "klusterlet-" + addon.Namespace
 }
 
 // wantedNamespace returns the install namespace and the field that names it: the
@@ -108,7 +121,7 @@ func checkHostedNamespace(addon *addonv1beta1.ManagedClusterAddOn, namespace str
 	}
 	return fmt.Errorf("install namespace %q of ManagedClusterAddOn %s/%s cannot be used in hosted mode: "+
 		"name one for this cluster alone, such as %q, because the hosting cluster %s has agents of other clusters",
-		namespace, addon.Namespace, addon.Name, "klusterlet-"+addon.Namespace, host)
+		namespace, addon.Namespace, addon.Name, ownNamespace(addon), host)
 }
 
 // SettlePlace returns where the agent runs, given what is shipped now, which may be
@@ -178,7 +191,7 @@ func CheckNeighbours(addon *addonv1beta1.ManagedClusterAddOn, place Place, neigh
 		}
 		return fmt.Errorf("install namespace %q of ManagedClusterAddOn %s/%s on cluster %s is that of ManagedClusterAddOn %s/%s, "+
 			"and two agents in one namespace would share their secret and lease: name another one, such as %q",
-			place.Namespace, addon.Namespace, addon.Name, place.Cluster(addon), other.Cluster, addon.Name, "klusterlet-"+addon.Namespace)
+			place.Namespace, addon.Namespace, addon.Name, place.Cluster(addon), other.Cluster, addon.Name, ownNamespace(addon))
 	}
 	return nil
 }

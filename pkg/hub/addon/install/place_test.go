@@ -129,6 +129,7 @@ func TestHostedNamespace(t *testing.T) {
 		{"OCM's default by name", manifests.DefaultInstallNamespace, "cannot be used in hosted mode"},
 		{"default", "default", "cannot be used in hosted mode"},
 		{"Kubernetes' own", "kube-system", "cannot be used in hosted mode"},
+		{"OpenShift's: the advice is a namespace that hosted mode accepts", "openshift-agents", `such as "klusterlet-cluster2"`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := WantedPlace(hubobjects.HostedAddOn("cluster2", test.namespace), nil)
