@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -191,8 +192,27 @@ func (t *transport) roundTrip(request *http.Request) (*http.Response, error) {
 		// An idle connection may be dead, and would fail the next requests too
 		// until a ping detects it.
 		t.http.CloseIdleConnections()
+		return nil, err
 	}
-	return response, err
+	if watch := request.URL.Query().Get("watch"); watch == "true" || watch == "1" {
+		response.Body = watchBody{response.Body}
+	}
+	return response, nil
+}
+
+// watchBody ends like a watch that the API server ended, however the connection is
+// lost. client-go's informers then continue from the resource version that they know.
+// After some errors, for example of an HTTP/2 stream that a proxy reset or a ping that
+// got no answer, they would list everything, and many deletions in between would be
+// held (docs/design.md#rule-10-removals).
+type watchBody struct{ io.ReadCloser }
+
+func (b watchBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil {
+		err = io.EOF
+	}
+	return n, err
 }
 
 // close closes every socket, also those with requests under way.

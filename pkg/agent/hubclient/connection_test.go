@@ -138,6 +138,37 @@ func TestClosedConnection(t *testing.T) {
 	}
 }
 
+// TestLostWatch: a watch whose connection is lost ends like a watch that the API server
+// ended, so that informers continue without listing. Other answers are not shortened.
+func TestLostWatch(t *testing.T) {
+	hub := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "event")
+		w.(http.Flusher).Flush()
+		panic(http.ErrAbortHandler)
+	}))
+	hub.EnableHTTP2 = true
+	hub.StartTLS()
+	defer hub.Close()
+	connection, err := Open(&credentials.Credentials{
+		Endpoint: credentials.Endpoint{Server: hub.URL, Insecure: true}}, &rest.Config{}, clock.RealClock{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connection.Close()
+	client := http.Client{Transport: connection}
+	for query, lost := range map[string]bool{"?watch=true": false, "?watch=1": false, "": true, "?watch=false": true} {
+		response, err := client.Get(hub.URL + query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		content, err := io.ReadAll(response.Body)
+		_ = response.Body.Close()
+		if string(content) != "event" || (err != nil) != lost {
+			t.Errorf("%q: read %q with error %v, want an error: %t", query, content, err, lost)
+		}
+	}
+}
+
 // TestProxy: the connection uses the kubeconfig's proxy and does not bypass it.
 func TestProxy(t *testing.T) {
 	hub := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
