@@ -47,7 +47,7 @@ export SANDBOX_MODULE := $(CURDIR)/sandbox/programs
 ##@ The add-on
 
 .PHONY: demo
-demo: bin/ocm-sandbox image-root bin/ocm-demo ## Run the main job before your eyes (ONCE=1: end when all has been seen)
+demo: bin/ocm-sandbox image-root bin/ocm-demo ## Start a hub and a managed cluster, and show the add-on at work (ONCE=1: then end)
 	@bin/ocm-demo --dir='$(SANDBOX_DIR)' --clusters='$(CLUSTERS)' --image='$(IMAGE)' $(if $(ONCE),--once)
 
 .PHONY: build
