@@ -50,3 +50,14 @@ func (s *site) uninstall() {
 		s.t.Fatal(err)
 	}
 }
+
+// TestUninstallInTheOwnNamespace: the agent refuses an install namespace with the
+// cluster's own name. The hook accepts it, so that an agent of an earlier version can be
+// disabled there (docs/design.md#rule-8-own-namespace).
+func TestUninstallInTheOwnNamespace(t *testing.T) {
+	options := &uninstallOptions{Options: NewOptions(), addOnUID: "u"}
+	options.ClusterName, options.Namespace = "cluster1", "cluster1"
+	if err := options.validate(); err != nil {
+		t.Errorf("the hook refuses the namespace: %v", err)
+	}
+}
