@@ -52,6 +52,7 @@ demo: bin/ocm-sandbox image-root bin/ocm-demo ## Start a hub and a managed clust
 
 .PHONY: build
 build: ## Build the programs into bin/
+	@test -e bin/helloworld-agent || echo "building the add-on's programs: about a minute the first time"
 	@for p in $(PROGRAMS); do $(GO_BUILD) -ldflags '$(LDFLAGS)' -o bin/$$p ./cmd/$$p; done
 
 .PHONY: image-root
@@ -292,6 +293,7 @@ release: ## Build the release VERSION of the commit that is checked out into dis
 
 .PHONY: bin/ocm-sandbox
 bin/ocm-sandbox:
+	@test -e $@ || echo "building bin/ocm-sandbox: about a minute the first time"
 	@go build -C sandbox -trimpath -o $(CURDIR)/$@ ./cmd/ocm-sandbox
 
 .PHONY: bin/ocm-demo

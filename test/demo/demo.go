@@ -44,7 +44,11 @@ func Run(ctx context.Context, options Options) (err error) {
 		return fmt.Errorf("build the sandbox's programs: %w", err)
 	}
 	d.started = time.Now()
-	d.chapter("1. A hub and %d managed cluster(s), as processes of this machine", d.Clusters)
+	clusters := "1 managed cluster"
+	if d.Clusters != 1 {
+		clusters = fmt.Sprintf("%d managed clusters", d.Clusters)
+	}
+	d.chapter("1. A hub and %s, as processes of this machine", clusters)
 	if err := d.run(ctx, d.sandboxArgs("up", fmt.Sprintf("--clusters=%d", d.Clusters), "--status-sync-interval=5s", "--image="+d.Image+"="+d.ImageRoot)...); err != nil {
 		return fmt.Errorf("start the sandbox: %w", err)
 	}

@@ -15,7 +15,7 @@ const output = `
   0.0s  0. The programs of the sandbox (the first time this compiles for minutes)
    $ bin/ocm-sandbox build
          0s  1/10 etcd
-  0.0s  1. A hub and 1 managed cluster(s)
+  0.0s  1. A hub and 1 managed cluster
       14.2s  cluster1: control plane ready
  +0.7s  the ConfigMap is on the managed cluster: "<hello> & more"
             ConfigMap default/greeting on cluster1
@@ -29,7 +29,7 @@ const output = `
 func TestLines(t *testing.T) {
 	want := []Line{
 		{Command, "", "make demo"},
-		{Chapter, "0.0s", "1. A hub and 1 managed cluster(s)"},
+		{Chapter, "0.0s", "1. A hub and 1 managed cluster"},
 		{Seen, "+0.7s", `the ConfigMap is on the managed cluster: "<hello> & more"`},
 		{Chapter, "53.0s", "Seen: everything"},
 		{Figure, "1.9s", "from the ManagedClusterAddOn to the first copy"},
