@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -110,6 +111,9 @@ func hubConfig(opts *Options) (*rest.Config, error) {
 	case err == nil:
 	case opts.Kubeconfig != "":
 		return nil, fmt.Errorf("read --kubeconfig=%s: %w", opts.Kubeconfig, err)
+	case clientcmd.IsEmptyConfig(err) && os.Getenv(clientcmd.RecommendedConfigPathEnvVar) != "":
+		return nil, fmt.Errorf("no configuration of the %s in $%s=%s: the files do not exist or are empty", opts.identity.Hub,
+			clientcmd.RecommendedConfigPathEnvVar, os.Getenv(clientcmd.RecommendedConfigPathEnvVar))
 	case clientcmd.IsEmptyConfig(err):
 		return nil, fmt.Errorf("no configuration of the %s: give a kubeconfig file with --kubeconfig or $%s, or run as a pod of the hub",
 			opts.identity.Hub, clientcmd.RecommendedConfigPathEnvVar)

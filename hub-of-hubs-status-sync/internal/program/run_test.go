@@ -128,6 +128,16 @@ func noDefaults(t *testing.T) {
 	t.Cleanup(func() { clientcmd.RecommendedHomeFile = home })
 }
 
+// TestHubConfigMissing: the error names the file of the environment, which is easily mistyped.
+func TestHubConfigMissing(t *testing.T) {
+	noDefaults(t)
+	t.Setenv("KUBECONFIG", "/no/such/file")
+	_, err := hubConfig(newTestOptions())
+	if want := "no configuration of the test hub in $KUBECONFIG=/no/such/file"; err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("got %v, want an error that begins with %q", err, want)
+	}
+}
+
 // TestHubConfig: the loading rules are kubectl's.
 func TestHubConfig(t *testing.T) {
 	write := func(t *testing.T, file, server string) string {
