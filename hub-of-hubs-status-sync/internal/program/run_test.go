@@ -21,6 +21,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"open-cluster-management.io/helloworld-addon/hub-of-hubs-status-sync/internal/runtest"
 )
 
 // store is a database that is away or well.
@@ -117,20 +119,9 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// noDefaults hides the machine's own kubeconfig files, and the pod that the tests may run in.
-func noDefaults(t *testing.T) {
-	t.Helper()
-	t.Setenv("KUBERNETES_SERVICE_HOST", "")
-	t.Setenv("KUBECONFIG", "")
-	// The library reads $HOME once, when it is loaded.
-	home := clientcmd.RecommendedHomeFile
-	clientcmd.RecommendedHomeFile = filepath.Join(t.TempDir(), "config")
-	t.Cleanup(func() { clientcmd.RecommendedHomeFile = home })
-}
-
 // TestHubConfigMissing: the error names the file of the environment, which is easily mistyped.
 func TestHubConfigMissing(t *testing.T) {
-	noDefaults(t)
+	runtest.NoHub(t)
 	t.Setenv("KUBECONFIG", "/no/such/file")
 	_, err := hubConfig(newTestOptions())
 	if want := "no configuration of the test hub in $KUBECONFIG=/no/such/file"; err == nil || !strings.HasPrefix(err.Error(), want) {
@@ -160,7 +151,7 @@ func TestHubConfig(t *testing.T) {
 		"the home directory's file is the last":                        {home: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			noDefaults(t)
+			runtest.NoHub(t)
 			opts, want := newTestOptions(), ""
 			if test.home {
 				want = "https://home"
@@ -187,7 +178,7 @@ func TestHubConfig(t *testing.T) {
 
 // TestRunCannotBegin: each reason names what was given.
 func TestRunCannotBegin(t *testing.T) {
-	noDefaults(t)
+	runtest.NoHub(t)
 	for _, test := range []struct{ name, kubeconfig, want string }{
 		{"not in a pod", "", "no configuration of the test hub: give a kubeconfig file with --kubeconfig or $KUBECONFIG"},
 		{"no such kubeconfig", "/no/such/file", "read --kubeconfig=/no/such/file: "},

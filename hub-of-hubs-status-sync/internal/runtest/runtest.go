@@ -1,13 +1,15 @@
 // Package runtest holds what the tests of both programs share: a clock that advances whenever a goroutine waits for it, and
-// the flags as users see them. It starts no program.
+// the flags as users see them. It also hides the hub of the machine that the tests run on. It starts no program.
 package runtest
 
 import (
 	"fmt"
+	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/spf13/pflag"
+	"k8s.io/client-go/tools/clientcmd"
 	logsapi "k8s.io/component-base/logs/api/v1"
 	clocktesting "k8s.io/utils/clock/testing"
 )
@@ -32,6 +34,17 @@ func Passing(t *testing.T, clock *clocktesting.FakeClock, tick time.Duration, f 
 		case <-time.After(time.Microsecond):
 		}
 	}
+}
+
+// NoHub hides the machine's own kubeconfig files, and the pod that the test may run in, for the rest of the test.
+func NoHub(t *testing.T) {
+	t.Helper()
+	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+	t.Setenv("KUBECONFIG", "")
+	// The library reads $HOME once, when it is loaded.
+	home := clientcmd.RecommendedHomeFile
+	clientcmd.RecommendedHomeFile = filepath.Join(t.TempDir(), "config")
+	t.Cleanup(func() { clientcmd.RecommendedHomeFile = home })
 }
 
 // Flags returns the flags that are added, by name, with their defaults and texts. It omits Kubernetes' logging flags, and

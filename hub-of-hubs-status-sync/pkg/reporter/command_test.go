@@ -9,6 +9,7 @@ import (
 	logsapi "k8s.io/component-base/logs/api/v1"
 
 	"open-cluster-management.io/helloworld-addon/hub-of-hubs-status-sync/internal/program"
+	"open-cluster-management.io/helloworld-addon/hub-of-hubs-status-sync/internal/runtest"
 )
 
 // TestWrongUse: the options, the frame and the command line are this program's.
@@ -16,8 +17,7 @@ func TestWrongUse(t *testing.T) {
 	t.Setenv(program.EnvDatabaseURL, "postgres://u:p@h/d")
 	t.Setenv(program.EnvPodNamespace, "ns")
 	t.Setenv(envLeafHubName, "leaf")
-	t.Setenv("KUBERNETES_SERVICE_HOST", "")
-	t.Setenv("KUBECONFIG", "")
+	runtest.NoHub(t)
 	refused := errors.New("refused")
 	for _, test := range []struct {
 		name string
