@@ -50,6 +50,8 @@ func TestProgressStates(t *testing.T) {
 	begin := func(p *Progress) { p.Begin(now) }
 	end := func(p *Progress) { p.End(now, 0, nil) }
 	fail := func(p *Progress) { p.End(now, 0, errAway) }
+	endSlowly := func(p *Progress) { p.End(now, maxPace, nil) }
+	beginLater := func(p *Progress) { p.Begin(now.Add(maxPace)) }
 	for name, c := range map[string]struct {
 		steps []func(*Progress)
 		want  Progress
@@ -62,6 +64,7 @@ func TestProgressStates(t *testing.T) {
 		"queued by what came during the sync": {[]func(*Progress){touch, begin, request, end}, Progress{Pending: Work{Requested, changed}}},
 		"queued after an error, with its request":   {[]func(*Progress){request, begin, touch, fail}, Progress{Pending: Work{Requested, changed}}},
 		"after an error the rows are read":          {[]func(*Progress){touch, begin, fail}, Progress{Pending: Work{Cause: ReadRows}}},
+		"idle: a delay that has passed is not kept": {[]func(*Progress){request, begin, endSlowly, request, beginLater, end}, Progress{}},
 		"forgotten while it runs: nothing is left":  {[]func(*Progress){request, begin, (*Progress).Shrink, (*Progress).Forget, end}, Progress{}},
 		"forgotten: what is pending is not dropped": {[]func(*Progress){request, (*Progress).Shrink, (*Progress).Forget}, Progress{Pending: Work{Requested, changed}}},
 	} {
