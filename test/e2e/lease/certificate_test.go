@@ -19,8 +19,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// subjectOf is whom a certificate is for.
-func subjectOf(t *testing.T, certificate []byte) pkix.Name {
+// parsed returns the certificate of a PEM block.
+func parsed(t *testing.T, certificate []byte) *x509.Certificate {
 	t.Helper()
 	block, _ := pem.Decode(certificate)
 	if block == nil {
@@ -28,7 +28,14 @@ func subjectOf(t *testing.T, certificate []byte) pkix.Name {
 	}
 	parsed, err := x509.ParseCertificate(block.Bytes)
 	must(t, "parse the certificate", err)
-	return pkix.Name{CommonName: parsed.Subject.CommonName, Organization: parsed.Subject.Organization}
+	return parsed
+}
+
+// subjectOf returns the common name and the organizations of a certificate.
+func subjectOf(t *testing.T, certificate []byte) pkix.Name {
+	t.Helper()
+	subject := parsed(t, certificate).Subject
+	return pkix.Name{CommonName: subject.CommonName, Organization: subject.Organization}
 }
 
 func newKey(t *testing.T) (*ecdsa.PrivateKey, []byte) {
