@@ -66,7 +66,7 @@ func (w *world) startDatabase(t *testing.T) {
 	w.owner, _, err = server.NewDatabase(t.Context())
 	must(t, "create the database", err)
 	start := time.Now()
-	_, err = command(t.Context(), "", []string{"DATABASE_URL=" + w.owner}, filepath.Join("bin", syncProgram), "migrate")
+	_, err = command(t.Context(), "", []string{"DATABASE_URL=" + w.owner}, filepath.Join("hub-of-hubs-status-sync", "bin", syncProgram), "migrate")
 	must(t, "migrate", err)
 	t.Logf("%8s  the tables, by %s migrate", time.Since(start).Round(time.Millisecond), syncProgram)
 	for h, role := range map[*hub]string{w.global: "hub_of_hubs_status_reader", w.leaf: "hub_of_hubs_status_writer"} {
