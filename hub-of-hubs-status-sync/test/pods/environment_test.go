@@ -35,9 +35,9 @@ type environment struct {
 	// cluster is a managed cluster of the leaf hub; it is the leaf hub itself.
 	cluster string
 	kubectl string
-	// image is the add-on's; registry and tag make the name of the image of both programs
+	// image is the add-on's, hubOfHubsImage that of both programs; registry and tag make another name of the latter
 	// in the operator's template.
-	image, registry, tag string
+	image, hubOfHubsImage, registry, tag string
 	// address is that of this machine, as the hubs' pods reach it.
 	address string
 }
@@ -62,7 +62,7 @@ func loadEnvironment() (*environment, error) {
 		}
 		return text
 	}
-	env := &environment{cluster: value("LEAF_CLUSTER"), kubectl: value("KUBECTL"), image: value("IMAGE"),
+	env := &environment{cluster: value("LEAF_CLUSTER"), kubectl: value("KUBECTL"), image: value("IMAGE"), hubOfHubsImage: value("HUB_OF_HUBS_IMAGE"),
 		registry: value("REGISTRY"), tag: value("IMAGE_TAG"), address: value("DATABASE_ADDRESS")}
 	for name, into := range map[string]**hub{"GLOBAL_HUB_KUBECONFIG": &env.global, "LEAF_HUB_KUBECONFIG": &env.leaf} {
 		opened, err := openHub(value(name))

@@ -94,7 +94,10 @@ func (w *world) overlay(t *testing.T, text string) string {
 	must(t, "find the project's directory", err)
 	way, err := filepath.Rel(dir, project)
 	must(t, "find the way from the overlay to the project", err)
-	name, tag := w.registry+"/"+syncProgram, w.tag
+	name, tag := w.hubOfHubsImage, "latest"
+	if colon := strings.LastIndex(name, ":"); colon > strings.LastIndex(name, "/") {
+		name, tag = name[:colon], name[colon+1:]
+	}
 	for old, replacement := range map[string]string{"- deploy/": "- " + way + "/hub-of-hubs-status-sync/deploy/",
 		"registry.example.com/hub-of-hubs-status-sync": name, "newTag: v1": "newTag: " + tag} {
 		if !strings.Contains(text, old) {
