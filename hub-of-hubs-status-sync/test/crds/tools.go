@@ -2,7 +2,7 @@
 
 // Package crds pins the modules whose custom resource definitions the hub of
 // hubs' tests and demonstration install. It is a module of its own, because
-// nothing is compiled of them, and their dependencies are nobody else's matter.
+// nothing is compiled of them, and no other module gets their dependencies.
 package crds
 
 import (

@@ -162,7 +162,7 @@ func (s *Set) Down() error {
 	if err := remove(s.merged()); err != nil {
 		return err
 	}
-	// other files in it are somebody's
+	// other files in it are not of this program
 	_ = os.Remove(s.Dir)
 	return nil
 }

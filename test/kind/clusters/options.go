@@ -26,7 +26,7 @@ type Options struct {
 	// Prefix comes before the names that kind knows the clusters by, so that
 	// several sets can be side by side.
 	Prefix string
-	// Progress is told what is done.
+	// Progress gets a line for each step.
 	Progress *progress.Reporter
 }
 

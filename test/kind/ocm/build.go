@@ -33,7 +33,7 @@ type Builder struct {
 	Module string
 	// Out is the directory that the programs are built into.
 	Out string
-	// Progress is told what is done.
+	// Progress gets a line for each step.
 	Progress *progress.Reporter
 }
 

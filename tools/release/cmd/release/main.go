@@ -1,5 +1,6 @@
-// Program release builds what a release of the repository publishes, and keeps
-// the places that name its version in step. Use it by make: docs/release.md.
+// Command release builds the files that a release of the repository publishes, and
+// writes its version to every place that names it. It does not tag, push or
+// publish. Use it by make: docs/release.md.
 package main
 
 import (
