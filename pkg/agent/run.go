@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"runtime/debug"
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
@@ -54,6 +55,10 @@ func Run(ctx context.Context, options *Options) error {
 		a.announce(ctx)
 		return nil
 	})
+	group.Go(func() error {
+		a.trimmer.run(ctx)
+		return nil
+	})
 	err = group.Wait()
 	logger.Info("Stopped")
 	return err
@@ -70,6 +75,7 @@ type agent struct {
 	lease     *lease.Renewer
 	metrics   *metrics.Metrics
 	announcer *announcer
+	trimmer   *trimmer
 	// session is nil while there is no connection to the hub.
 	session atomic.Pointer[session]
 }
@@ -82,6 +88,7 @@ func newAgent(options *Options) (*agent, error) {
 	}
 	a.hub = a.newHub()
 	a.announcer = newAnnouncer(a.hubState, a.clock, nil)
+	a.trimmer = newTrimmer(a.clock, debug.FreeOSMemory)
 	a.metrics = metrics.New(a.clock, metrics.Sources{Summary: a.summary, Hub: a.hub.Status})
 	a.lease = lease.New(lease.Config{
 		Spec: lease.Spec{

@@ -73,7 +73,7 @@ func (a *agent) newSession(ctx context.Context, hub *kubeclient.Client) (*sessio
 		Scope: plan.Scope{HubNamespace: cluster, InstallNamespace: namespace},
 		Hub:   hub.ConfigMaps(cluster), Copies: copies, Writer: copies, Clock: a.clock,
 		DeletionHold: a.options.DeletionHold, Released: s.released,
-		Gate: s.gate, Observer: observer{a.metrics, s.events, namespace, cluster}, Looked: s.reporter.Notify, QueueMetrics: a.metrics.Queue(),
+		Gate: s.gate, Observer: observer{a.metrics, s.events, namespace, cluster}, Looked: s.looked, QueueMetrics: a.metrics.Queue(),
 	})
 	var err error
 	s.addOn, err = view.New(ctx, "ManagedClusterAddOn "+cluster+"/"+manifests.AddonName,
@@ -108,6 +108,12 @@ func (s *session) gate(marker *plan.Copy) error {
 func (s *session) released() bool {
 	addOn := s.addOnOnHub()
 	return addOn != nil && addOn.Released
+}
+
+// looked is called after each look at a name.
+func (s *session) looked() {
+	s.reporter.Notify()
+	s.agent.trimmer.worked.Notify()
 }
 
 // addOnChanged compares every name again if the mirror may now write more.
