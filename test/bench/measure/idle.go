@@ -2,6 +2,7 @@ package measure
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -22,10 +23,13 @@ type sample struct {
 	hub, managed, controller requests.Counts
 }
 
-// idle watches the agent while nothing happens; it returns RssAnon in MB.
+// idle watches the agent while nothing happens, outside the subject's turn; it
+// returns RssAnon in MB.
 func (m *measurement) idle(ctx context.Context, n int) (anon float64, err error) {
 	setting := report.Count(n) + " ConfigMaps"
 	m.say("idle for %s with %s", m.Idle, setting)
+	m.turn.give()
+	defer func() { err = errors.Join(err, m.turn.take(ctx)) }()
 	if err := pause(ctx, m.Settle); err != nil {
 		return 0, err
 	}

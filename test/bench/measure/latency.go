@@ -27,6 +27,10 @@ func (m *measurement) warmUp(ctx context.Context) error {
 	return nil
 }
 
+// round is how many changes or deletions a subject makes before the next subject's
+// turn.
+const round = 10
+
 // changes writes one ConfigMap again and again, each time when the copy has
 // followed.
 func (m *measurement) changes(ctx context.Context, setting string) error {
@@ -61,6 +65,11 @@ func (m *measurement) latency(ctx context.Context, metric, setting string, n int
 	var samples []time.Duration
 	missed, inARow := 0, 0
 	for i := 0; i < n && inARow < misses; i++ {
+		if i > 0 && i%round == 0 {
+			if err := m.turn.pass(ctx); err != nil {
+				return err
+			}
+		}
 		started := time.Now()
 		marks, err := write(i)
 		if err != nil {

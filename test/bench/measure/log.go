@@ -8,18 +8,30 @@ import (
 	"time"
 )
 
-// log tells a person what is going on.
+// log prints the progress of one subject.
 type log struct {
 	out     io.Writer
 	started time.Time
 	subject string
 
-	mu      sync.Mutex
+	// mu is one for the logs of all subjects, which share out.
+	mu      *sync.Mutex
 	partial []byte
+}
+
+func newLog(out io.Writer) *log {
+	return &log{out: out, started: time.Now(), mu: &sync.Mutex{}}
+}
+
+// of returns the log of a subject, with the same output.
+func (l *log) of(subject string) *log {
+	return &log{out: l.out, started: l.started, subject: subject, mu: l.mu}
 }
 
 func (l *log) say(format string, args ...any) {
 	elapsed := time.Since(l.started).Round(time.Second)
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	_, _ = fmt.Fprintf(l.out, "%7s  %-5s  %s\n", elapsed, l.subject, fmt.Sprintf(format, args...))
 }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"sync"
 	"time"
 
 	"open-cluster-management.io/helloworld-addon/test/bench/procfs"
@@ -14,26 +15,32 @@ import (
 	"open-cluster-management.io/helloworld-addon/test/bench/subject"
 )
 
-// Run measures the subjects, and prints what it has, also when one of them
-// failed or ctx has ended: what was measured before is no less true.
+// Run measures the subjects side by side, and prints what it has, also when one of
+// them failed or ctx has ended: what was measured before is no less true.
 func Run(ctx context.Context, options Options) error {
 	if err := options.Validate(); err != nil {
 		return err
 	}
 	document := report.Document{Started: time.Now().UTC().Truncate(time.Second), Settings: options.settings(), Machine: machine()}
-	l := &log{out: options.Log, started: time.Now()}
+	l := newLog(options.Log)
 	if busy := document.Machine.Busy(); busy != "" {
 		l.say("warning: %s", busy)
 	}
+	subjects := options.subjects()
+	rows, errs := make([][]report.Row, len(subjects)), make([]error, len(subjects))
+	var running sync.WaitGroup
+	turns := newTurns(len(subjects))
+	for i, s := range subjects {
+		running.Go(func() { rows[i], errs[i] = measureSubject(ctx, options, s, l.of(s.Name), turns[i]) })
+	}
+	running.Wait()
 	var problems []error
-	for _, s := range options.subjects() {
-		rows, err := measureSubject(ctx, options, s, l)
-		document.Rows = append(document.Rows, rows...)
-		if ctx.Err() != nil {
-			problems = append(problems, errors.New("interrupted"), endOf(err))
-			break
-		}
-		if err != nil {
+	if ctx.Err() != nil {
+		problems = append(problems, errors.New("interrupted"))
+	}
+	for i, s := range subjects {
+		document.Rows = append(document.Rows, rows[i]...)
+		if err := endOf(errs[i]); err != nil {
 			problems = append(problems, fmt.Errorf("%s: %w", s.Name, err))
 		}
 	}

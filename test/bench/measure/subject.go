@@ -27,6 +27,7 @@ type measurement struct {
 	*log
 	subject    *subject.Subject
 	sandbox    *sandbox.Sandbox
+	turn       *turn
 	supervisor int
 	hub        *hub
 	copies     *track.Copies
@@ -40,8 +41,8 @@ type counters struct{ hub, managed, controller *requests.Counter }
 
 // measureSubject starts a sandbox, measures and ends the sandbox. The rows are
 // what was measured, also when there is an error.
-func measureSubject(ctx context.Context, options Options, s *subject.Subject, l *log) (rows []report.Row, err error) {
-	l.subject = s.Name
+func measureSubject(ctx context.Context, options Options, s *subject.Subject, l *log, t *turn) (rows []report.Row, err error) {
+	defer t.end()
 	size, err := s.BinarySize()
 	if err != nil {
 		return nil, err
@@ -56,11 +57,14 @@ func measureSubject(ctx context.Context, options Options, s *subject.Subject, l 
 	defer func() { err = errors.Join(err, box.Down(ctx)) }()
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
-	m := &measurement{Options: options, log: l, subject: s, sandbox: box}
+	m := &measurement{Options: options, log: l, subject: s, sandbox: box, turn: t}
 	defer func() { rows = m.rows }()
 	if err := m.install(ctx, watching); err != nil {
 		m.diagnose(ctx)
 		return nil, fmt.Errorf("install: %w", err)
+	}
+	if err := t.begin(ctx); err != nil {
+		return nil, err
 	}
 	if err := m.steps(ctx); err != nil {
 		m.diagnose(ctx)
