@@ -1,5 +1,6 @@
-// Package measure takes the figures: one subject after the other, each in a
-// sandbox of its own with one managed cluster, and each by the same steps.
+// Package measure takes the figures: of each subject in a sandbox of its own with
+// one managed cluster, by the same steps. The subjects take turns, so that a
+// disturbance of the machine concerns all of them.
 //
 // A change's latency runs from just before the request that changes the
 // ConfigMap on the hub to the event of its copy in this process's watch of the
