@@ -1,11 +1,13 @@
 package program
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -62,7 +64,7 @@ func Run[S Store](ctx context.Context, program Program[S], about ...any) error {
 	logger, opts := klog.FromContext(ctx), program.Options
 	info := version.Get()
 	about = append([]any{"version", info.GitVersion, "commit", info.GitCommit}, about...)
-	logger.Info("Starting "+opts.identity.Name, append(about, "namespaces", opts.WatchNamespaces)...)
+	logger.Info("Starting "+opts.identity.Name, append(about, "namespaces", cmp.Or(strings.Join(opts.WatchNamespaces, ","), "all"))...)
 	log.SetLogger(logger)
 
 	config, err := hubConfig(opts)
