@@ -25,7 +25,7 @@ func (w *world) events(name string) (notes []string) {
 		}
 		if event.Regarding.Kind != "PlacementRule" || event.Reason != "StatusIncomplete" || event.Type != "Warning" ||
 			event.ReportingController != "hub-of-hubs-status-sync" {
-			w.Errorf("an event that nobody knows: %+v", event)
+			w.Errorf("an unknown event: %+v", event)
 		}
 		notes = append(notes, event.Note)
 		if event.Series != nil {

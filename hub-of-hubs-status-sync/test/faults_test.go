@@ -74,7 +74,7 @@ func TestAnyOrder(t *testing.T) {
 			changes(10)
 			w.converge()
 			w.must(rival.stop())
-			changes(10) // nobody listens
+			changes(10) // no sync is running
 			w.sync()
 			w.converge()
 		})

@@ -85,7 +85,7 @@ func (h *history) follow(ctx context.Context, kind status.Kind, stream watch.Int
 	}
 }
 
-// truth notes what is true now. Nobody else writes rows in the meantime.
+// truth records the desired status of now. The caller is the only writer of rows.
 func (h *history) truth() {
 	h.Helper()
 	snapshot, err := h.store.Read(h.Context(), h.keys)

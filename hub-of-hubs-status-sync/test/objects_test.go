@@ -16,8 +16,8 @@ import (
 	"open-cluster-management.io/helloworld-addon/hub-of-hubs-status-sync/pkg/syncer"
 )
 
-// TestGarbage: a row that nobody can understand leaves its object as it is and
-// does not hold up others; when it is mended the object becomes right.
+// TestGarbage: a row that cannot be decoded leaves its object unchanged and does not
+// delay others; when it is repaired, the object is updated.
 func TestGarbage(t *testing.T) {
 	w := newWorld(t)
 	gvk := entryOf(status.KindPlacementRule).Object
@@ -79,7 +79,7 @@ func TestDeletedByHand(t *testing.T) {
 	w.field(status.KindPolicy, w.namespace, "policy", "Compliant", "status", "compliant")
 }
 
-// TestChangedByHand: what somebody writes into a status does not stay.
+// TestChangedByHand: a manual change of a status is reverted.
 func TestChangedByHand(t *testing.T) {
 	w := newWorld(t)
 	id := w.policy("policy")
@@ -100,7 +100,7 @@ func TestNotInSpec(t *testing.T) {
 	spec := map[string]any{"disabled": false, "policy-templates": []any{}}
 	other := w.policy("other")
 	unknown := w.create(entryOf(status.KindPolicy).Object, w.namespace, "unknown", spec)
-	w.leafStatus(unknown, complianceStatus("somebody", "Compliant"))
+	w.leafStatus(unknown, complianceStatus("other", "Compliant"))
 	w.comply(string(unknown.GetUID()), "hub1", "a", "non_compliant")
 	marked := w.policy("marked")
 	w.comply(marked, "hub1", "a", "compliant")
@@ -119,7 +119,7 @@ func TestNotInSpec(t *testing.T) {
 	w.field(status.KindPolicy, w.namespace, "unknown", "NonCompliant", "status", "compliant")
 }
 
-// TestForeign: an object of the name that somebody else owns is left alone.
+// TestForeign: an object of the same name with another owner is left alone.
 func TestForeign(t *testing.T) {
 	w := newWorld(t)
 	foreign := &unstructured.Unstructured{Object: map[string]any{"reportType": "Application"}}
@@ -132,7 +132,7 @@ func TestForeign(t *testing.T) {
 	w.field(status.KindPolicy, w.namespace, "policy", "NonCompliant", "status", "compliant")
 	w.field(status.KindSubscriptionStatus, w.namespace, "subscription", "Deployed", "statuses", "subscription", "phase")
 	if got := w.version(status.KindSubscriptionReport, "subscription"); got != foreign.GetResourceVersion() {
-		t.Error("somebody else's SubscriptionReport was written")
+		t.Error("another owner's SubscriptionReport was written")
 	}
 }
 

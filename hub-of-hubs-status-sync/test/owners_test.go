@@ -46,8 +46,8 @@ var owners = map[string]schema.GroupVersionKind{
 	"subscription": entryOf(status.KindSubscriptionReport).Owner,
 }
 
-// owned are the objects that the sync makes for somebody: for each kind those in
-// the test's namespace.
+// owned returns the objects of the test's namespace, of each kind that the sync
+// creates with an owner.
 func (w *world) owned() (all []unstructured.Unstructured) {
 	w.Helper()
 	for _, entry := range status.Entries() {
@@ -62,9 +62,9 @@ func (w *world) owned() (all []unstructured.Unstructured) {
 	return all
 }
 
-// TestOwnerDeleted: with its Placement or Subscription an object goes and does not
-// come back, whichever way the owner is deleted. Where the one who deletes it asks
-// for orphans, the objects stay as they are, and are nobody's.
+// TestOwnerDeleted: an object is deleted with its Placement or Subscription and is
+// not created again, for each propagation policy. With Orphan the objects stay
+// unchanged, without an owner.
 func TestOwnerDeleted(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -86,7 +86,7 @@ func TestOwnerDeleted(t *testing.T) {
 				t.Fatalf("%d objects, not two PlacementDecisions, a SubscriptionStatus and a SubscriptionReport", len(before))
 			}
 			w.deleteOwners(c.policy)
-			w.eventually("the owners are gone, and what is left is nobody's", func() error { return w.nobodys(c.left, len(before)) })
+			w.eventually("the owners are gone, and what is left has no owner", func() error { return w.ownerless(c.left, len(before)) })
 			after := w.owned()
 
 			// The leaf hubs still report for a while.
@@ -103,7 +103,7 @@ func TestOwnerDeleted(t *testing.T) {
 			}
 			for i := range now {
 				if now[i].GetResourceVersion() != after[i].GetResourceVersion() {
-					t.Errorf("%s %s is nobody's and was written", now[i].GetKind(), now[i].GetName())
+					t.Errorf("%s %s has no owner and was written", now[i].GetKind(), now[i].GetName())
 				}
 			}
 		})
@@ -159,9 +159,9 @@ func (w *world) deleteOwners(policy metav1.DeletionPropagation) {
 	})
 }
 
-// nobodys says whether the owners are gone, and as many objects are left as should
-// be, without an owner.
-func (w *world) nobodys(left bool, count int) error {
+// ownerless reports by its error whether the owners are gone and, if left, whether
+// as many objects as count remain; otherwise none.
+func (w *world) ownerless(left bool, count int) error {
 	for name, gvk := range owners {
 		if _, err := w.get(gvk, w.namespace, name); client.IgnoreNotFound(err) != nil || err == nil {
 			return fmt.Errorf("%s is there: %w", name, err)

@@ -139,7 +139,7 @@ func TestReport(t *testing.T) {
 	w.must(w.client.Delete(t.Context(), rule))
 	w.says("0", `SELECT count(*)::text FROM status.placementrules`)
 
-	t.Log("what goes while nobody watches")
+	t.Log("what is deleted while no report runs")
 	w.must(first.stop())
 	w.must(w.client.Delete(t.Context(), policy))
 	w.must(w.client.Delete(t.Context(), decision))

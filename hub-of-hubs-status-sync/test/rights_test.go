@@ -66,7 +66,7 @@ func TestRights(t *testing.T) {
 	if err := admin.Create(t.Context(), review); err != nil || !review.Status.Allowed {
 		t.Errorf("the sync may not write a policy's status: %v", err)
 	}
-	// A hub may have taken from everybody what it gives by default.
+	// A hub may have removed the default rights of all users.
 	review = &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 		User:                  "system:serviceaccount:" + ownNamespace + ":hub-of-hubs-status-report",
 		NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: "/readyz", Verb: "get"},

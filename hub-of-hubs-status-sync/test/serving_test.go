@@ -15,7 +15,7 @@ import (
 	"open-cluster-management.io/helloworld-addon/hub-of-hubs-status-sync/pkg/syncer"
 )
 
-// free is an address that nobody listens on.
+// free returns an address without a listener.
 func free(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -26,8 +26,8 @@ func free(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// TestServing: health is for everybody, metrics are for those whom the hub
-// authorizes.
+// TestServing: the health endpoints need no authorization, the metrics need the
+// hub's.
 func TestServing(t *testing.T) {
 	w := newWorld(t)
 	metrics, probes := free(t), free(t)
@@ -66,7 +66,7 @@ func TestServing(t *testing.T) {
 	})
 }
 
-// TestPasswordIsNotShown: a URL that nobody can use is one message, without the
+// TestPasswordIsNotShown: an unusable URL leads to one message, without the
 // password.
 func TestPasswordIsNotShown(t *testing.T) {
 	w := newWorld(t)

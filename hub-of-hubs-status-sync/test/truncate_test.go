@@ -29,9 +29,9 @@ status.subscription_statuses, status.subscription_reports, status.managedcluster
 	w.field(status.KindAddOnSummary, "", "helloworld", 0, "status", "clusters")
 }
 
-// TestGoesWithPlacement: what somebody else makes to go with a Placement is theirs.
-// What the hub of hubs' own sync made is controlled by the Placement, and is taken
-// over: made right, or deleted.
+// TestGoesWithPlacement: an object that has the Placement as owner, but not as
+// controller, belongs to another writer. An object of the original sync has the
+// Placement as controller and is taken over: updated, or deleted.
 func TestGoesWithPlacement(t *testing.T) {
 	w := newWorld(t)
 	entry := entryOf(status.KindPlacementDecision)
@@ -61,6 +61,6 @@ func TestGoesWithPlacement(t *testing.T) {
 		return nil
 	})
 	if got := w.version(status.KindPlacementDecision, "theirs"); got != theirs {
-		t.Errorf("somebody else's object was written or deleted: version %s", got)
+		t.Errorf("another writer's object was written or deleted: version %s", got)
 	}
 }

@@ -113,7 +113,7 @@ func (w *world) kubeconfig(program, address string) string {
 
 func (w *world) adminKubeconfig() string { return w.kubeconfigAs("", address(hub)) }
 
-// kubeconfigAs impersonates somebody; empty: nobody.
+// kubeconfigAs writes a kubeconfig that impersonates user, if it is not empty.
 func (w *world) kubeconfigAs(user, address string) string {
 	w.Helper()
 	config := clientcmdapi.NewConfig()

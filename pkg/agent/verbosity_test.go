@@ -13,7 +13,7 @@ import (
 // TestNoLogLevelShowsSecrets: at the highest level that can be asked for the log
 // has the agent's requests, and neither its private key nor its token.
 func TestNoLogLevelShowsSecrets(t *testing.T) {
-	const token = "token-that-nobody-may-see"
+	const token = "token-that-no-log-may-have"
 	s := newSite(t)
 	data := s.good()
 	replace(data, "client-key: tls.key}", "client-key: tls.key, token: "+token+"}")

@@ -41,7 +41,7 @@ func TestUpRefusesSomebodysDirectory(t *testing.T) {
 	}
 	requireRefused(t, s, "is not a sandbox's: set SANDBOX_DIR")
 	if _, err := os.Stat(precious); err != nil {
-		t.Errorf("somebody's file is gone: %v", err)
+		t.Errorf("the user's file is gone: %v", err)
 	}
 	if err := os.RemoveAll(s.dir); err != nil {
 		t.Fatal(err)

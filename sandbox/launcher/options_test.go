@@ -24,7 +24,7 @@ func TestValidateReportsEveryProblem(t *testing.T) {
 		{"too many", Options{Dir: "d", Programs: "p", Module: "m", Hubs: 1, Clusters: 51}, []string{"--clusters=51"}},
 		{"several hubs, hosted clusters, short lives", Options{Dir: "d", Programs: "p", Module: "m", Hubs: 2, Clusters: 3, Hosted: 2, CertificateLife: 2 * time.Minute}, nil},
 		{"too many hubs", Options{Dir: "d", Programs: "p", Module: "m", Clusters: 1, Hubs: 4}, []string{"--hubs=4"}},
-		{"nobody to host them", Options{Dir: "d", Programs: "p", Module: "m", Hubs: 1, Clusters: 1, Hosted: 1}, []string{"--hosted=1", "at most 0"}},
+		{"no cluster to host them", Options{Dir: "d", Programs: "p", Module: "m", Hubs: 1, Clusters: 1, Hosted: 1}, []string{"--hosted=1", "at most 0"}},
 		{"lives that end before they begin", Options{Dir: "d", Programs: "p", Module: "m", Hubs: 1, Clusters: 1, CertificateLife: time.Minute},
 			[]string{"--certificate-life=1m0s: give at least 2m0s"}},
 		{"a hub that manages itself", Options{Dir: "d", Programs: "p", Module: "m", Hubs: 1, Clusters: 1, HubAs: "local-cluster"}, nil},

@@ -211,7 +211,7 @@ func TestBridgeDialHonoursItsContext(t *testing.T) {
 	ns := attach(t, b, "pod")
 	if conn, err := ns.Dial(timeout(t), port); err == nil {
 		conn.Close()
-		t.Error("dial of a port that nobody listens on: no error")
+		t.Error("dial of a port without a listener: no error")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

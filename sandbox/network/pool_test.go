@@ -17,7 +17,7 @@ func TestPool(t *testing.T) {
 		steps []string
 		want  []string
 	}{
-		"the gateway, the network and the broadcast address are nobody's": {
+		"the gateway, the network and the broadcast address are not handed out": {
 			gateway: "10.0.0.2/29",
 			steps:   []string{take, take, take, take, take, take},
 			want:    []string{"10.0.0.1", "10.0.0.3", "10.0.0.4", "10.0.0.5", "10.0.0.6", "none"},

@@ -160,11 +160,11 @@ func managedAccess(ns string) []accessCase {
 	add("the copies", true, attributes{Namespace: ns, Resource: "configmaps"}, "list", "watch", "create", "update", "delete")
 	add("a copy is created, or written whole", false, attributes{Namespace: ns, Resource: "configmaps"}, "patch", "deletecollection")
 	add("the lease", true, attributes{Group: "coordination.k8s.io", Namespace: ns, Resource: "leases", Name: agentLease}, "get", "update")
-	add("it is somebody else's", false,
+	add("it has another owner", false,
 		attributes{Group: "coordination.k8s.io", Namespace: ns, Resource: "leases", Name: "other"}, "get", "update", "patch", "delete")
 	add("the hub credentials", true, attributes{Namespace: ns, Resource: "secrets", Name: agentSecret}, readVerbs...)
 	add("they are the registration agent's to write", false, attributes{Namespace: ns, Resource: "secrets", Name: agentSecret}, writeVerbs...)
-	add("it is somebody else's", false, attributes{Namespace: ns, Resource: "secrets", Name: "other"}, all...)
+	add("it has another owner", false, attributes{Namespace: ns, Resource: "secrets", Name: "other"}, all...)
 	add("it is every secret", false, attributes{Namespace: ns, Resource: "secrets"}, all...)
 	add("its events", true, attributes{Namespace: ns, Resource: "events"}, "create", "patch")
 	add("it is another namespace", false, attributes{Namespace: metav1.NamespaceSystem, Resource: "configmaps"}, all...)

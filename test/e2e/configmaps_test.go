@@ -58,7 +58,7 @@ func (e *environment) deleteSource(t *testing.T, c *cluster, name string) {
 		e.hub.kube.CoreV1().ConfigMaps(c.name).Delete(t.Context(), name, metav1.DeleteOptions{}))
 }
 
-// update changes a ConfigMap, again when somebody else was faster.
+// update changes a ConfigMap, and retries on a conflict.
 func update(ctx context.Context, api apiServer, namespace, name string, change func(*corev1.ConfigMap)) (*corev1.ConfigMap, error) {
 	client := api.kube.CoreV1().ConfigMaps(namespace)
 	for {
@@ -116,8 +116,8 @@ func contentDiff(source, found *corev1.ConfigMap) string {
 	return cmp.Diff(of(source), of(found), cmpopts.EquateEmpty())
 }
 
-// createForeign creates a ConfigMap in the install namespace that is not the
-// agent's: somebody else's, who put no mark on it.
+// createForeign creates a ConfigMap in the install namespace without the agent's
+// marks, as another owner would.
 func (c *cluster) createForeign(t *testing.T, cm *corev1.ConfigMap) *corev1.ConfigMap {
 	t.Helper()
 	client := c.kube.CoreV1().ConfigMaps(c.installNamespace)
@@ -132,7 +132,7 @@ func (c *cluster) createForeign(t *testing.T, cm *corev1.ConfigMap) *corev1.Conf
 	return created
 }
 
-// untouched checks that nobody has written the object since.
+// untouched checks that the object was not written since.
 func (c *cluster) untouched(before *corev1.ConfigMap) check {
 	return func(ctx context.Context) error {
 		now, err := c.copyOf(ctx, before.Name)

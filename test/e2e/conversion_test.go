@@ -39,8 +39,8 @@ const (
 
 // While the conversion webhook of the add-on API is away, the controller can read
 // and write no ManagedClusterAddOn, and what it knows of them gets old. That
-// harms nobody: the agents stay, ConfigMaps go on being copied, the controller
-// lives on. An add-on that was deleted meanwhile goes when the webhook is back,
+// does no harm: the agents stay, ConfigMaps are still copied, the controller keeps
+// running. An add-on that was deleted meanwhile goes when the webhook is back,
 // and its work is not created again; a change after that arrives.
 func TestConversionWebhookAway(t *testing.T) {
 	env := outageEnvironment(t)

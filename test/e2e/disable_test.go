@@ -21,7 +21,7 @@ import (
 // it again, this time by the current API, works as the first time.
 func disableAndEnable(t *testing.T, env *environment) {
 	c, bystander := env.second(), env.first()
-	kept := c.createForeign(t, configMap("e2e-kept", map[string]string{"owner": "somebody else"}))
+	kept := c.createForeign(t, configMap("e2e-kept", map[string]string{"owner": "another team"}))
 	bindings, err := env.hubBindings(t.Context(), c)
 	must(t, "list the agent's RoleBindings on the hub", err)
 	if len(bindings) == 0 {

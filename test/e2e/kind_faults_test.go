@@ -27,8 +27,8 @@ const (
 	takeover = 3 * time.Minute
 )
 
-// A secret that somebody deletes is asked for again, by the registration
-// agent, and the add-on's agent goes on with the new one without a restart.
+// The registration agent requests a new certificate for a deleted secret, and the
+// add-on's agent goes on with the new one without a restart.
 func secretIsRefreshed(t *testing.T, env *environment, _ map[string]string) {
 	c := env.first()
 	before, err := c.agentPods(t.Context())

@@ -16,7 +16,7 @@ import (
 // without anything happening on the hub.
 func foreignIsLeftAlone(t *testing.T, env *environment) {
 	c := env.first()
-	foreign := c.createForeign(t, configMap("e2e-foreign", map[string]string{"owner": "somebody else"}))
+	foreign := c.createForeign(t, configMap("e2e-foreign", map[string]string{"owner": "another team"}))
 
 	source := env.createSource(t, c, configMap(foreign.Name, map[string]string{"owner": "hub"}))
 	env.settle(t, c)
@@ -41,7 +41,7 @@ func foreignIsLeftAlone(t *testing.T, env *environment) {
 // Its owner may give a foreign object over by an annotation.
 func foreignIsAdopted(t *testing.T, env *environment) {
 	c := env.first()
-	foreign := c.createForeign(t, configMap("e2e-adopted", map[string]string{"owner": "somebody else"}))
+	foreign := c.createForeign(t, configMap("e2e-adopted", map[string]string{"owner": "another team"}))
 	source := env.createSource(t, c, configMap(foreign.Name, map[string]string{"owner": "hub"}))
 	env.settle(t, c)
 	must(t, "the foreign object before it is given over", c.untouched(foreign)(t.Context()))
@@ -50,8 +50,8 @@ func foreignIsAdopted(t *testing.T, env *environment) {
 	eventually(t, "the copy once the object is given over", c.hasCopy(source))
 }
 
-// A copy that somebody changed or deleted on the cluster comes back, without
-// anything happening on the hub.
+// A copy that was changed or deleted on the cluster is restored, without a change on
+// the hub.
 func driftComesBack(t *testing.T, env *environment) {
 	c := env.first()
 	source := env.createSource(t, c, configMap("e2e-drift", map[string]string{"a": "1"}))

@@ -24,7 +24,7 @@ const (
 	byLabelExample = "../../deploy/example/install-by-label.yaml"
 	// byLabelKey on a ManagedCluster, with byLabelValue, installs the add-on.
 	byLabelKey, byLabelValue = "helloworld", "enabled"
-	// defaultNamespace is where OCM installs add-ons when nobody names a namespace.
+	// defaultNamespace is where OCM installs add-ons by default.
 	defaultNamespace = "open-cluster-management-agent-addon"
 )
 

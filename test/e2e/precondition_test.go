@@ -29,7 +29,7 @@ func (e *environment) requireReady(t *testing.T) {
 		eventually(t, "ManagedCluster "+c.name+" joined and available", e.joined(c))
 		addOn, err := addOns.ManagedClusterAddOns(c.name).Get(ctx, addonName, metav1.GetOptions{})
 		if err == nil && addOn.Labels[suiteLabel] == "" {
-			t.Fatalf("the add-on is enabled on %s already, by somebody else; the suite enables and disables it itself. "+
+			t.Fatalf("the add-on is enabled on %s already, by another user; the suite enables and disables it itself. "+
 				"If it may go: kubectl delete managedclusteraddon -n %s %s", c.name, c.name, addonName)
 		}
 	}

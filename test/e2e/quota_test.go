@@ -13,9 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A quota of ConfigMaps that is full in the install namespace keeps nobody from
-// disabling the add-on: the hook cannot write the ConfigMap by which it stops an
-// agent that has lost the hub, says so on the hub, and goes on without it.
+// The add-on can be disabled although the install namespace's quota of ConfigMaps
+// is full: the hook cannot write the ConfigMap by which it stops an agent that has
+// lost the hub, reports that on the hub, and goes on without it.
 func uninstallWithFullQuota(t *testing.T, env *environment) {
 	const name, configMaps = "e2e-full", corev1.ResourceName("count/configmaps")
 	c := env.second()

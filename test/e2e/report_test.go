@@ -76,16 +76,15 @@ func (e *environment) hasEvent(source *corev1.ConfigMap, reason string) check {
 	}
 }
 
-// Who looks at the hub sees how the copying fares: all is well, or somebody
-// else's ConfigMap is in the way, by name, as a condition and as an event; and
-// that it is well again as soon as the object was given over, and as soon as
-// another one was deleted.
+// A conflict with a ConfigMap of another owner is reported on the hub by name, as a
+// condition and as an event. The condition recovers as soon as one such ConfigMap
+// is handed over to the agent and another one is deleted.
 func conflictIsReported(t *testing.T, env *environment) {
 	c := env.first()
 	eventually(t, "all is well", env.reports(c, metav1.ConditionTrue, "Synced", "ConfigMaps synced"))
 	var sources []*corev1.ConfigMap
 	for _, name := range []string{"e2e-conflict-adopted", "e2e-conflict-deleted"} {
-		c.createForeign(t, configMap(name, map[string]string{"owner": "somebody else"}))
+		c.createForeign(t, configMap(name, map[string]string{"owner": "another team"}))
 		sources = append(sources, env.createSource(t, c, configMap(name, map[string]string{"owner": "hub"})))
 	}
 	eventually(t, "the conflicts", env.reports(c, metav1.ConditionFalse, "Conflict",

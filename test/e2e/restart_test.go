@@ -218,7 +218,7 @@ func (e *environment) leader(t *testing.T) string {
 	eventually(t, "a controller leads", func(ctx context.Context) (err error) {
 		leader, err = e.leaseHolder(ctx)
 		if err == nil && leader == "" {
-			err = errors.New("nobody holds the leader's lease")
+			err = errors.New("the leader's lease has no holder")
 		}
 		return err
 	})

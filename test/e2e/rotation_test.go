@@ -35,7 +35,7 @@ const (
 func rotationUnderLoad(t *testing.T, env *environment) {
 	c := env.first()
 	must(t, "delete used certificate requests", env.deleteUsedRequests(t.Context(), c))
-	// Whoever comes after this has ten requests to go again.
+	// The next test can make ten requests again.
 	cleanup(t, "delete used certificate requests", func(ctx context.Context) error {
 		return env.deleteUsedRequests(ctx, c)
 	})
@@ -62,7 +62,7 @@ func rotationUnderLoad(t *testing.T, env *environment) {
 
 	// Others may use the hub, too. The agent says by itself who was refused.
 	refused := env.refusedLogins(t) - refusedBefore
-	t.Logf("%g logins refused by the hub, whoever tried", refused)
+	t.Logf("%g logins refused by the hub, of all users", refused)
 	if log := c.agentLog(t, &pods[0]); refused != 0 && unauthorized.MatchString(log) {
 		t.Errorf("the hub has refused the agent during the rotations:\n%s", log)
 	}
@@ -147,8 +147,8 @@ func (c *cluster) announced(pod *corev1.Pod, reason, text string) check {
 	}
 }
 
-// refusedLogins is how many requests the hub has answered with "unauthorized"
-// so far, whoever made them.
+// refusedLogins returns how many requests the hub has answered with "unauthorized"
+// so far, of all users.
 func (e *environment) refusedLogins(t *testing.T) float64 {
 	t.Helper()
 	raw, err := e.hub.kube.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(t.Context())

@@ -14,13 +14,13 @@ import (
 )
 
 // Deleting the ManagedClusterAddOn removes the copies, exactly them. The agent,
-// which still runs, does not put them back; a copy that somebody holds keeps the
-// add-on there, and the hub says which, and by whom it is held.
+// which still runs, does not put them back; a copy with a finalizer keeps the
+// add-on there, and the hub's condition names the copy and the finalizer.
 func uninstallRemovesCopies(t *testing.T, env *environment) {
 	const finalizer = "example.com/e2e-hold"
 	c := env.second()
 	env.awaitCopying(t, c)
-	foreign := c.createForeign(t, configMap("e2e-uninstall-foreign", map[string]string{"owner": "somebody else"}))
+	foreign := c.createForeign(t, configMap("e2e-uninstall-foreign", map[string]string{"owner": "another team"}))
 	// It looks like a copy, and is another cluster's.
 	lookalike := configMap("e2e-uninstall-other", nil)
 	lookalike.Labels[managedByLabel] = managedByValue

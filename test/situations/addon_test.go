@@ -19,8 +19,8 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// enable enables the add-on, and in hosted mode gives its agent the way to the
-// managed cluster, as whoever sets that up has to.
+// enable enables the add-on. In hosted mode it also creates the Secret with the
+// managed cluster's kubeconfig, which hosted mode requires.
 func (c *cluster) enable(t *testing.T) {
 	t.Helper()
 	object := &unstructured.Unstructured{Object: map[string]any{

@@ -39,8 +39,8 @@ func joins(t *testing.T, c *cluster) {
 }
 
 // restarts: both kubeconfigs are valid, and the registration agent is restarted,
-// then the add-on's agent, then both. Nobody asks for a new certificate, and what
-// changes on the hub meanwhile arrives.
+// then the add-on's agent, then both. No new certificate is
+// requested, and changes on the hub in the meantime arrive.
 func restarts(t *testing.T, c *cluster) {
 	c.put(t, "stays", "a")
 	c.put(t, "changes", "a")
@@ -74,7 +74,7 @@ func restarts(t *testing.T, c *cluster) {
 
 	clusterNow, addOnNow := c.credentials(t)
 	if !clusterNow.Equal(ofCluster) || !addOnNow.Equal(ofAddOn) || c.requests(t) > requests {
-		t.Error("a restart made somebody ask for a new certificate")
+		t.Error("a new certificate was requested after a restart")
 	}
 	requireDeleted(t, deleted, "goes")
 	must(t, "the add-on is available", c.available(t.Context()))

@@ -51,7 +51,7 @@ func hubMoves(t *testing.T, c *cluster) {
 }
 
 // hubHasNewAuthority: the certificate of the hub's API server is signed by another
-// authority, and everybody has to connect anew: nobody on the cluster trusts the
+// authority, and all connections are closed: no agent on the cluster trusts the
 // hub any more, until a bootstrap kubeconfig with the new authority arrives.
 func hubHasNewAuthority(t *testing.T, c *cluster) {
 	c.put(t, "stays", "a")
@@ -62,7 +62,7 @@ func hubHasNewAuthority(t *testing.T, c *cluster) {
 	c.sandbox(t, "new-ca hub")
 	c.sandbox(t, "restart hub/kube-apiserver")
 	c.put(t, "changes", "b")
-	consistently(t, quiet, "the copies stay while nobody trusts the hub", func(ctx context.Context) error { return c.hasCopies(ctx, before) })
+	consistently(t, quiet, "the copies stay while no agent trusts the hub", func(ctx context.Context) error { return c.hasCopies(ctx, before) })
 	trusted := c.sandbox(t, "bootstrap $CLUSTER")
 	setSecret(t, c.home, c.klusterlet, bootstrapSecret, trusted)
 	eventually(t, "the add-on follows", c.working)

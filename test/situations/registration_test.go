@@ -152,9 +152,9 @@ func (c *cluster) bootstrap(t *testing.T) []byte {
 	return secret.Data["kubeconfig"]
 }
 
-// spoil replaces the bootstrap kubeconfig by one that the hub knows nobody by, and
-// returns the good one. On the sandbox its client certificate has expired, which
-// the hub answers just so.
+// spoil replaces the bootstrap kubeconfig by one that the hub does not authenticate,
+// and returns the good one. On the sandbox its client certificate has expired: the
+// hub's answer is the same.
 func (c *cluster) spoil(t *testing.T) (good []byte, repair func()) {
 	t.Helper()
 	good = c.bootstrap(t)

@@ -39,7 +39,7 @@ func (s *store) CheckSchema(context.Context) error {
 
 func (s *store) Close() { s.closed.Store(true) }
 
-// free is an address that nobody listens on.
+// free returns an address without a listener.
 func free(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -212,7 +212,7 @@ func TestManagerOptions(t *testing.T) {
 		t.Error("not the lock of the program in its own namespace")
 	}
 	if !got.Metrics.SecureServing || got.Metrics.FilterProvider == nil {
-		t.Error("metrics are for everybody")
+		t.Error("metrics are served without authorization")
 	}
 	opts.WatchNamespaces, opts.MetricsSecure = nil, false
 	if got = managerOptions(opts, held); got.Cache.DefaultNamespaces != nil || got.Metrics.SecureServing || got.Metrics.FilterProvider != nil {

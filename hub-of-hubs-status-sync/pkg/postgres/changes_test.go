@@ -113,7 +113,7 @@ func TestChanges(t *testing.T) {
 			'{"metadata": {"namespace": "ns", "name": "sub"}}')`, nil},
 		{"an object is made anew", `INSERT INTO spec.policies (id, payload) VALUES ('` + id("6") + `',
 			'{"metadata": {"namespace": "ns", "name": "policy"}}')`, []string{"Policy 1", "Policy 6"}},
-		{"a table of nobody's", `INSERT INTO status.aggregated_compliance VALUES ('` + id("1") + `', 'hub1', 1, 1)`, nil},
+		{"a table of no kind", `INSERT INTO status.aggregated_compliance VALUES ('` + id("1") + `', 'hub1', 1, 1)`, nil},
 	}
 	_, changes := look(t, store, "")
 	for _, c := range cases {

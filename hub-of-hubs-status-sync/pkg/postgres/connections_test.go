@@ -45,7 +45,7 @@ func TestReadsLeaveConnections(t *testing.T) {
 	ended, end := context.WithCancel(t.Context())
 	end()
 	if _, err := store.Read(ended, nil); err == nil {
-		t.Error("a read that nobody waits for any more waited for a connection")
+		t.Error("a read whose caller had given up waited for a connection")
 	}
 	d.exec("COMMIT")
 	if err := reads.Wait(); err != nil {

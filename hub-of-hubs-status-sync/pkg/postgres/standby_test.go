@@ -12,8 +12,8 @@ import (
 	"open-cluster-management.io/helloworld-addon/hub-of-hubs-status-sync/pkg/status"
 )
 
-// TestStandby: a server that follows another one knows nothing of the transactions that run there. Whoever names it is
-// told, instead of losing changes.
+// TestStandby: a standby does not know the transactions that run on its primary, so changes would be lost. A URL that
+// names a standby is an error.
 func TestStandby(t *testing.T) {
 	server, address := ownDatabase(t)
 	store := openURL(t, Options{URL: address})

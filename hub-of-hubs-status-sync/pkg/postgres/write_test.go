@@ -193,8 +193,8 @@ func TestHeartbeat(t *testing.T) {
 	}
 }
 
-// TestFollow is the property that all depends on: whoever only looks at what changed, and reads that, has in the end what
-// the database has, whatever writers do at once.
+// TestFollow tests the property of the change feed: a follower that reads only what changed has in the end the content of
+// the database, also with concurrent writers.
 func TestFollow(t *testing.T) {
 	d := newDatabase(t)
 	const policies, rounds = 4, 40

@@ -58,7 +58,7 @@ func TestBeatSaysTheTruth(t *testing.T) {
 
 	l.database.refuses = errors.New("away")
 	l.has(status.KindManagedCluster, `{"metadata":{"name":"cluster1"}}`)
-	l.beats() // nobody knows yet
+	l.beats() // not seen by the store yet
 	if _, err := l.turn(t.Context()); err == nil {
 		t.Error("the turn has no error")
 	}

@@ -238,8 +238,8 @@ func TestNothingIsLost(t *testing.T) {
 	}
 }
 
-// TestOneLimit: how long a batch may take the store says, and nobody else: of two
-// limits one never counts.
+// TestOneLimit: only the store limits how long a batch may take: of two limits, one
+// would never apply.
 func TestOneLimit(t *testing.T) {
 	l := newLeaf(t)
 	l.has(status.KindManagedCluster, `{"metadata":{"name":"cluster1"}}`)

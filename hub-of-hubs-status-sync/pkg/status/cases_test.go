@@ -19,7 +19,7 @@ var policyCases = []goldenCase{
 	{name: "one name on two hubs", why: "two clusters are two entries, in the order of the hubs", rows: Rows{Compliance: []ComplianceRow{
 		comply("hub2", "a", "non_compliant"), comply("hub1", "a", "compliant"),
 		comply("hub2", "b", "compliant"), comply("hub1", "b", "non_compliant")}}},
-	{name: "disconnected", why: "nobody knows whether it is still compliant; that it was not stays", rows: Rows{Compliance: []ComplianceRow{
+	{name: "disconnected", why: "whether it is still compliant is unknown; that it was not stays", rows: Rows{Compliance: []ComplianceRow{
 		{"hub1", "a", "disconnected", "compliant"}, {"hub1", "b", "none", "compliant"}, {"hub1", "c", "disconnected", "non_compliant"}}}},
 	{name: "stale hub", why: "its compliant clusters are unknown", rows: Rows{Stale: map[string]time.Time{"hub1": since},
 		Compliance: []ComplianceRow{comply("hub1", "a", "compliant"), comply("hub2", "b", "compliant")}}},
@@ -110,19 +110,19 @@ var placementGroupCases = []goldenCase{
 		payload("hub1", groupsOfHub("b", 1, "a", 1)), payload("hub2", groupsOfHub("c", 1, "b", 1))}}},
 	{name: "hubs contradict each other", why: "in the middle of a change of the strategy any order will do that stays", rows: Rows{
 		Payloads: []PayloadRow{payload("hub1", groupsOfHub("a", 1, "b", 1)), payload("hub2", groupsOfHub("b", 1, "a", 1))}}},
-	{name: "nobody selected", why: "one empty group with its empty PlacementDecision, as the placement controller has it", rows: Rows{
+	{name: "no cluster selected", why: "one empty group with its empty PlacementDecision, as the placement controller has it", rows: Rows{
 		Payloads: []PayloadRow{payload("hub1", groupsOfHub("", 0)), payload("hub2", groupsOfHub("", 0))}}},
-	{name: "one hub selected nobody", why: "its empty group is none: readers count on indexes without a gap", rows: Rows{
+	{name: "one hub selected no cluster", why: "its empty group is none: readers count on indexes without a gap", rows: Rows{
 		Payloads: []PayloadRow{payload("hub1", groupsOfHub("", 0)), payload("hub2", groupsOfHub("canary", 1, "canary", 1))}}},
 	{name: "exactly 100", why: "no PlacementDecision follows a full one", rows: Rows{Payloads: []PayloadRow{
 		payload("hub1", groupsOfHub("", 60)), payload("hub2", groupsOfHub("", 40))}}},
 	{name: "without groups", why: "an Open Cluster Management that knows none has one of all clusters", rows: Rows{Payloads: []PayloadRow{
 		payload("hub1", placementOf(101, condition("PlacementSatisfied", "True", "AllDecisionsScheduled", "ok", 5))),
 		payload("hub2", `{"status":{"numberOfSelectedClusters":2}}`)}}},
-	{name: "not decided yet", why: "nobody has made a PlacementDecision either", rows: Rows{Payloads: []PayloadRow{payload("hub1", `{"metadata":{}}`)}}},
+	{name: "not decided yet", why: "there is no PlacementDecision either", rows: Rows{Payloads: []PayloadRow{payload("hub1", `{"metadata":{}}`)}}},
 	{name: "a negative count", why: "no hub has fewer clusters than none", rows: Rows{Payloads: []PayloadRow{
 		payload("hub1", groupsOfHub("", -5)), payload("hub2", groupsOfHub("", 5))}}},
-	{name: "too large", why: "a number that nobody can have takes no memory; an event says that the list is short", budget: 400, rows: Rows{
+	{name: "too large", why: "an impossible number takes no memory; an event says that the list is short", budget: 400, rows: Rows{
 		Payloads: []PayloadRow{payload("hub1", groupsOfHub("canary", 7, "", 2147483647))}}},
 }
 
@@ -145,8 +145,8 @@ func numbered(prefix string, count int) []string {
 }
 
 var placementDecisionCases = []goldenCase{
-	{name: "no rows", why: "nobody has decided: there is no object"},
-	{name: "nobody selected", why: "one empty object, as the placement controller has it", rows: Rows{Payloads: []PayloadRow{
+	{name: "no rows", why: "nothing is decided: there is no object"},
+	{name: "no cluster selected", why: "one empty object, as the placement controller has it", rows: Rows{Payloads: []PayloadRow{
 		payload("hub1", decisionOf("thing", "", 0)), payload("hub2", decisionOf("thing", "", 0))}}},
 	{name: "two hubs", why: "sorted, with OCM's name and labels, whatever the leaf hubs' objects are called", rows: Rows{Payloads: []PayloadRow{
 		payload("hub2", decisionOf("thing", "", 0, "d", "a")), payload("hub1", decisionOf("thing", "", 0, "c"))}}},
@@ -160,7 +160,7 @@ var placementDecisionCases = []goldenCase{
 	{name: "a hub without canaries", why: "the same index is another group on another hub; canaries stay first, the rest last", rows: Rows{
 		Payloads: []PayloadRow{payload("hub1", decisionOf("thing", "", 0, "a")),
 			payload("hub2", decisionOf("thing", "canary", 0, "b")), payload("hub2", decisionOf("thing", "", 1, "c"))}}},
-	{name: "one hub selected nobody", why: "readers count on indexes without a gap", rows: Rows{Payloads: []PayloadRow{
+	{name: "one hub selected no cluster", why: "readers count on indexes without a gap", rows: Rows{Payloads: []PayloadRow{
 		payload("hub1", decisionOf("thing", "", 0)), payload("hub2", decisionOf("thing", "canary", 0, "a")),
 		payload("hub2", decisionOf("thing", "canary", 1, "b"))}}},
 	{name: "a group of two objects", why: "they are one group, also where another hub has it divided", rows: Rows{Payloads: []PayloadRow{

@@ -36,7 +36,7 @@ func TestObjects(t *testing.T) {
 		t.Errorf("owned by the old owner %v, by the new one %v", o.owned("owner"), o.owned("other"))
 	}
 	if one, found := o.named("ns", "x"); !found || o.digest(one) != "" {
-		t.Errorf("at a version that nobody wrote, found %v, known %q", found, o.digest(one))
+		t.Errorf("at a version that was not written, found %v, known %q", found, o.digest(one))
 	}
 	o.unset(object("3", "other"))
 	if _, found := o.get("u"); found || len(o.owned("other")) != 0 || len(o.known)+len(o.byName)+len(o.byOwner) != 0 {
@@ -75,9 +75,9 @@ func TestDeletedAndCreatedBetweenLists(t *testing.T) {
 	}
 }
 
-// TestControllerOwns: an object is the Placement's that is its controller, as in
-// what the hub of hubs' own sync made; one that only goes with a Placement is
-// somebody else's.
+// TestControllerOwns: an object belongs to the Placement that is its controller, as
+// in objects of the original sync. An owner reference without controller does not
+// count.
 func TestControllerOwns(t *testing.T) {
 	var told []status.Key
 	k := newKindSyncer(kindEntry(t, status.KindPlacementDecision), newTestKeys(t, clock.RealClock{}, status.KindPlacementDecision), kindSyncer{})

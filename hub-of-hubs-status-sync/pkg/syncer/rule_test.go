@@ -163,8 +163,8 @@ func TestSyncDoubts(t *testing.T) {
 	}
 }
 
-// TestFight: somebody writes another value after each of our writes. It is put right
-// at once, and then less and less often; what the rows say is written at once.
+// TestFight: another writer undoes each of our writes. The first is corrected at
+// once, the next ones with back-off; a change of rows is written at once.
 func TestFight(t *testing.T) {
 	r := newOneRule(t)
 	r.queue.request(r.key, r.clock.Now())

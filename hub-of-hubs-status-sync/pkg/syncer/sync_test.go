@@ -53,7 +53,7 @@ func TestObserve(t *testing.T) {
 		err  error
 	}{
 		{"as the watch has it", []plan.Object{{Name: "there", UID: "uid"}}, []string{"there uid 9"}, nil},
-		{"known: nobody is asked", []plan.Object{{Name: "away", UID: "known", ResourceVersion: "3"}}, []string{"away known 3"}, nil},
+		{"known: no request", []plan.Object{{Name: "away", UID: "known", ResourceVersion: "3"}}, []string{"away known 3"}, nil},
 		{"made anew under its name", []plan.Object{{Name: "anew", UID: "uid"}}, nil, nil},
 		{"gone", []plan.Object{{Name: "nowhere", UID: "uid"}}, nil, nil},
 		{"no answer is no absence", []plan.Object{{Name: "there", UID: "uid"}, {Name: "away", UID: "uid"}}, nil, errAway},
@@ -83,7 +83,7 @@ func TestReasons(t *testing.T) {
 		reason string
 		large  bool
 	}{
-		{"somebody was faster", apierrors.NewConflict(resource, "p", errAway), reasonConflict, false},
+		{"another writer was faster", apierrors.NewConflict(resource, "p", errAway), reasonConflict, false},
 		{"it went", apierrors.NewNotFound(resource, "p"), reasonConflict, false},
 		{"it came", apierrors.NewAlreadyExists(resource, "p"), reasonConflict, false},
 		{"forbidden", apierrors.NewForbidden(resource, "p", errAway), reasonAPI, false},

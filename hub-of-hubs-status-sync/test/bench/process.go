@@ -35,7 +35,7 @@ func startSync(ctx context.Context, options *Options, kubeconfig, databaseURL, d
 	defer log.Close()
 	address := fmt.Sprintf("127.0.0.1:%d", port)
 	command := exec.CommandContext(ctx, options.Sync, "--kubeconfig="+kubeconfig, "--leader-elect=false",
-		// nobody beats while it is measured
+		// no heartbeats while it is measured
 		"--stale-after=24h",
 		"--metrics-bind-address="+address, "--metrics-secure=false", "--health-probe-bind-address=0")
 	command.Env = append(os.Environ(), "DATABASE_URL="+databaseURL)

@@ -27,10 +27,10 @@ func (d *demo) addOnTravels(ctx context.Context) error {
 		return err
 	}
 	leaf := d.hubs[leafHubs[0]]
-	d.say("   somebody's ConfigMap settings is on %s's cluster1, and the hub wants to copy one of that name there:", leaf.name)
-	foreign := newObject(configMapKind, "default", "settings", map[string]any{"data": map[string]any{"owner": "somebody"}})
+	d.say("   a local ConfigMap settings is on %s's cluster1, and the hub wants to copy one of that name there:", leaf.name)
+	foreign := newObject(configMapKind, "default", "settings", map[string]any{"data": map[string]any{"owner": "local"}})
 	if err := leaf.cluster.Create(ctx, foreign); err != nil {
-		return fmt.Errorf("create somebody's ConfigMap: %w", err)
+		return fmt.Errorf("create the local ConfigMap: %w", err)
 	}
 	started = time.Now()
 	if err := leaf.hub.Create(ctx, newObject(configMapKind, "cluster1", "settings", map[string]any{"data": map[string]any{"owner": "the hub"}})); err != nil {
@@ -43,7 +43,7 @@ func (d *demo) addOnTravels(ctx context.Context) error {
 	}
 	started = time.Now()
 	if err := leaf.cluster.Delete(ctx, foreign); err != nil {
-		return fmt.Errorf("delete somebody's ConfigMap: %w", err)
+		return fmt.Errorf("delete the local ConfigMap: %w", err)
 	}
 	if err := d.see(ctx, "it is deleted on the managed cluster, and the global hub knows", started, func() (bool, error) {
 		return d.summaryIs(ctx, map[string]int64{"conflicts": 0, "configMapsSynced": 2})

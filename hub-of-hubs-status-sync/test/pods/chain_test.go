@@ -40,7 +40,7 @@ func addOnTravels(t *testing.T, w *world) {
 	seen(t, start, "the same is said of the leaf hub", w.global.field(addOnSummaries, "", "helloworld", []any{map[string]any{
 		"name": leafName, "stale": false, "clusters": 1, "available": 1, "configMapsSynced": 1, "conflicts": 0}}, "status", "hubs"))
 
-	foreign := w.leaf.create(t, configMaps, "default", "hub-of-hubs-e2e", map[string]any{"data": map[string]any{"owner": "somebody"}})
+	foreign := w.leaf.create(t, configMaps, "default", "hub-of-hubs-e2e", map[string]any{"data": map[string]any{"owner": "local"}})
 	t.Cleanup(func() { w.leaf.discard(t, foreign) })
 	start = time.Now()
 	source := w.leaf.create(t, configMaps, w.cluster, "hub-of-hubs-e2e", map[string]any{"data": map[string]any{"owner": "the hub"}})

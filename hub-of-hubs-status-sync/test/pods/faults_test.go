@@ -151,7 +151,7 @@ func databaseAway(t *testing.T, w *world) {
 	w.say(t)
 	w.say(t)
 	w.say(t) // only the last counts
-	foreign := w.leaf.create(t, configMaps, "default", "hub-of-hubs-away", map[string]any{"data": map[string]any{"owner": "somebody"}})
+	foreign := w.leaf.create(t, configMaps, "default", "hub-of-hubs-away", map[string]any{"data": map[string]any{"owner": "local"}})
 	t.Cleanup(func() { w.leaf.discard(t, foreign) })
 	source := w.leaf.create(t, configMaps, w.cluster, "hub-of-hubs-away", map[string]any{"data": map[string]any{"owner": "the hub"}})
 	t.Cleanup(func() { w.leaf.discard(t, source) })

@@ -49,7 +49,8 @@ subjects:
 // ports are where the programs serve metrics.
 var ports = map[string]string{syncProgram: "8384", reportProgram: "8385"}
 
-// metricsAuthorized asks for the metrics as nobody, as somebody, and as who may read them.
+// metricsAuthorized requests the metrics without a token, with any token, and with
+// one that is authorized.
 func metricsAuthorized(t *testing.T, w *world) {
 	for _, h := range w.hubs() {
 		token := func(account string) string {

@@ -15,7 +15,7 @@ import (
 	"open-cluster-management.io/helloworld-addon/hub-of-hubs-status-sync/internal/postgrestest"
 )
 
-// wrongPassword is nobody's.
+// wrongPassword is the password of no user.
 const wrongPassword = "wr0ng/p@ss:w%rd"
 
 // secretsWrong gives both programs secrets with which they cannot reach the database: the pod's log says what is wrong,

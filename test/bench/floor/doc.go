@@ -3,7 +3,7 @@
 // add-on's agent (POST, PUT with uid and resourceVersion, DELETE with both as
 // preconditions), 16 at a time, changes of one ConfigMap in their order.
 //
-// It is a yardstick and no product: it respects nobody's objects, heals nothing,
-// reports nothing, and ends on the first error, for whoever runs it to start it
-// again; then it compares both sides once and goes on.
+// It is a yardstick and no product: it overwrites objects of other owners, repairs
+// and reports nothing, and ends on the first error. When it is started again it
+// compares both sides once and goes on.
 package floor

@@ -84,7 +84,7 @@ func (e *environment) issue(t *testing.T, subject pkix.Name) (certificate, keyPE
 	return certificate, keyPEM
 }
 
-// expired is a certificate of nobody's that was good until an hour ago.
+// expired returns a certificate without a user that expired an hour ago.
 func expired(t *testing.T) (certificate, keyPEM []byte) {
 	t.Helper()
 	key, keyPEM := newKey(t)

@@ -21,7 +21,7 @@ import (
 
 const byHand = "lease-by-hand"
 
-// hand is a pod whose secret nobody but the test writes.
+// hand is a pod whose secret only the test writes.
 type hand struct {
 	env      *environment
 	cluster  *cluster
@@ -115,7 +115,7 @@ func (h *hand) everyForm(t *testing.T, c *cluster) {
 	h.renewals.wantGap(t, "secret deleted and created with the same content", start, back.Sub(start))
 }
 
-// exampleKubeconfig is how the cluster reaches the hub, with nobody as user.
+// exampleKubeconfig returns a kubeconfig for the hub, without credentials.
 func exampleKubeconfig(t *testing.T, c *cluster) *clientcmdapi.Config {
 	t.Helper()
 	secret, err := c.kube.CoreV1().Secrets(example).Get(t.Context(), exampleSecret, metav1.GetOptions{})

@@ -82,8 +82,7 @@ func templated(t *testing.T, values map[string]any) (objects, error) {
 	return all, nil
 }
 
-// TestChartAndBaseAreTheSame: whoever installs by Helm gets what whoever
-// installs by kustomize gets.
+// TestChartAndBaseAreTheSame: Helm and kustomize install the same objects.
 func TestChartAndBaseAreTheSame(t *testing.T) {
 	chart, err := templated(t, nil)
 	if err != nil {

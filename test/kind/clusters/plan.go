@@ -8,15 +8,15 @@ import (
 
 // plan is what has to be done to have the wanted clusters.
 type plan struct {
-	// keep are ours and there, the ones that nobody asked for this time too.
+	// keep are our existing clusters, also those that are not wanted this time.
 	keep []string
 	// create are wanted and not there.
 	create []string
 }
 
 // planUp compares the wanted clusters with those that kind has: existing by
-// name, and whether they are ours. A wanted one that is somebody else's is an
-// error: it is left alone.
+// name, and whether they are ours. A wanted one that is not ours is an error and is
+// left alone.
 func planUp(wanted []string, existing map[string]bool, kindName func(string) string) (plan, error) {
 	var p plan
 	var foreign []string

@@ -35,18 +35,18 @@ func TestPlanUp(t *testing.T) {
 			want:     plan{keep: []string{"hub", "cluster1"}, create: []string{"cluster2"}},
 		},
 		"one less": {
-			reason:   "a smaller number takes nothing away that somebody may work with",
+			reason:   "a smaller number deletes no cluster that may be in use",
 			wanted:   1,
 			existing: map[string]bool{"hub": ours, "cluster10": ours, "cluster2": ours, "cluster1": ours},
 			want:     plan{keep: []string{"hub", "cluster1", "cluster2", "cluster10"}},
 		},
-		"somebody else's hub": {
+		"another user's hub": {
 			reason:   "a cluster of the same name is never touched",
 			wanted:   1,
 			existing: map[string]bool{"hub": foreign},
 			wantErr:  "x-hub",
 		},
-		"somebody else's, not wanted": {
+		"another user's, not wanted": {
 			reason:   "what is not ours and not in the way does not matter",
 			wanted:   1,
 			existing: map[string]bool{"cluster7": foreign},

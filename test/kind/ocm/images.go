@@ -21,7 +21,8 @@ type Images struct {
 var published = Images{Registry: "quay.io/open-cluster-management", Tag: Version}
 
 // built are images that are built here from the module's programs. Their names
-// name no registry that exists, so that nobody takes them for the published ones.
+// name no registry that exists, so that they cannot be confused with the published
+// ones.
 var built = Images{Registry: "kind.local/open-cluster-management", Tag: Version}
 
 // image is one of OCM's, and the program that it runs.

@@ -21,7 +21,7 @@ type file struct {
 }
 
 // filesBelow returns the files below a directory, sorted, with names below
-// prefix. A file is executable for all or for nobody, whatever the umask was.
+// prefix. A file is executable for all users or for none, independent of the umask.
 func filesBelow(dir, prefix string) (files []file, err error) {
 	err = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {

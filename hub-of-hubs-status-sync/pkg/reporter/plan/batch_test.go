@@ -50,7 +50,7 @@ func TestNewBatch(t *testing.T) {
 			object: `{"metadata":{"labels":{"policy.open-cluster-management.io/root-policy":"ns.p"},` + origin + `}}`, after: Reported{}},
 		{name: "a policy that went", why: "its rows go under the id that it had", ref: policy, before: Reported{policy: {ID: "global"}},
 			want: status.Batch{CompletePolicies: []string{"global"}}, after: Reported{}},
-		{name: "a policy that nobody knew", why: "there is nothing to remove", ref: policy, after: Reported{}},
+		{name: "an unknown policy", why: "there is nothing to remove", ref: policy, after: Reported{}},
 		{name: "a policy with another id", why: "nothing may stay under the old one", ref: policy, before: Reported{policy: {ID: "old"}},
 			object: `{"metadata":{` + origin + `}}`, want: status.Batch{CompletePolicies: []string{"old", "global"}}, after: Reported{policy: {ID: "global"}}},
 		{name: "a rule of the global hub", why: "the whole object, by the global hub's uid", ref: rule, object: `{"metadata":{` + origin + `}}`,

@@ -49,7 +49,7 @@ func TestPlanPolicies(t *testing.T) {
 			want: says("b"), after: Reported{policyRef("copy"): at("g", 2)}},
 		{name: "the original is read after it", why: "it is older", before: Reported{policyRef("copy"): at("g", 2)},
 			objects: map[string]string{"p": from("p", "g", 1, "a")}, want: says("a"), after: both},
-		{name: "of one age", why: "the first by name, whoever comes first", before: Reported{policyRef("p"): at("g", 1)},
+		{name: "of one age", why: "the first by name, in either order", before: Reported{policyRef("p"): at("g", 1)},
 			objects: map[string]string{"a": from("a", "g", 1, "b")}, want: says("b"), after: Reported{policyRef("a"): at("g", 1), policyRef("p"): at("g", 1)}},
 		{name: "the copy goes", why: "the original's rows stay", before: both, objects: map[string]string{"copy": ""},
 			after: Reported{policyRef("p"): at("g", 1)}},

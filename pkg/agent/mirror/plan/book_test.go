@@ -135,7 +135,7 @@ func TestHold(t *testing.T) {
 			h.judge(five, 8, start)
 			return []any{h.remove("a", false, 600), h.held(), h.remove("b", false, 600)}
 		}, []any{"0s", []string(nil), "0s"}},
-		{"the gate was closed", "nobody could restore the sources meanwhile", func(h *holding) any {
+		{"the gate was closed", "the sources could not be restored meanwhile", func(h *holding) any {
 			h.judge(five, 8, start)
 			h.Suspend()
 			return []any{h.remove("a", false, 600), h.held(), h.remove("b", false, 601)}

@@ -80,7 +80,7 @@ func TestOfCredentials(t *testing.T) {
 		{"no certificate's file", user(fromOCM, nil, key), CredentialsMissing, `the file "tls.crt", which does not exist`},
 		{"no key's file", user(fromOCM, cert), CredentialsMissing, `the file "tls.key", which does not exist`},
 		{"no key at all", user("client-certificate: tls.crt", cert), CredentialsMissing, "no client-key"},
-		{"nobody", user(""), CredentialsMissing, "neither"},
+		{"no user", user(""), CredentialsMissing, "neither"},
 		{"a program to run", user("exec: {apiVersion: client.authentication.k8s.io/v1, command: aws, interactiveMode: Never}"), CredentialsMissing, "a program (exec)"},
 		{"another certificate's key", user(fromOCM, cert, otherKey), CertificateInvalid, "do not belong together"},
 		{"half a certificate", user(fromOCM, cert[:100], key), CertificateInvalid, ""},

@@ -73,7 +73,7 @@ func TestOfPod(t *testing.T) {
 		{"the sidecar alone is not ready", "else it could never become ready again", runningPod(container("lease", running), notReady(containersNotReady)), nil},
 		{"a readiness gate is closed", "the pod is not Ready though its containers are", runningPod(notReady("ReadinessGatesNotReady")),
 			&Cause{PodNotReady, "the pod is not Ready: ReadinessGatesNotReady"}},
-		{"the node is lost", "nobody knows whether the containers run", runningPod(notReady("NodeLost"), container("lease", running)),
+		{"the node is lost", "whether the containers run is unknown", runningPod(notReady("NodeLost"), container("lease", running)),
 			&Cause{PodNotReady, "the pod is not Ready: NodeLost"}},
 		{"the condition lags behind", "all containers are ready, the kubelet has not summed up", runningPod(notReady(containersNotReady)),
 			&Cause{PodNotReady, "the pod is not Ready: ContainersNotReady"}},

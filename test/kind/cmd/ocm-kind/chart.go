@@ -9,8 +9,8 @@ import (
 	"open-cluster-management.io/helloworld-addon/test/kind/ocm"
 )
 
-// chartCommand installs a Helm chart on the hub as `helm` would, so that nobody
-// has to install Helm to see that it works.
+// chartCommand installs a Helm chart on the hub as `helm` would, so that the tests
+// need no installed Helm.
 func chartCommand(options *clusters.Options) *cobra.Command {
 	cmd := &cobra.Command{Use: "chart", Short: "Install a Helm chart on the hub, or uninstall its release"}
 	var set []string
