@@ -33,14 +33,14 @@ type aim struct {
 }
 
 var aims = []aim{
-	{metric: ChangeLatency, stat: "p50", of: ofFloor, ofWhat: "× floor", limit: 1.5},
+	{metric: ChangeLatency, stat: "p50", of: ofFloor, ofWhat: "× floor", limit: 1.1},
 	{metric: ChangeLatency, stat: "p99", of: ofFloor, ofWhat: "× floor", limit: 2},
 	{metric: DeletionLatency, stat: "p50", of: ofChange, ofWhat: "× its change", limit: 1},
-	{metric: BulkRate, of: ofFloor, ofWhat: "× floor", limit: 0.8, atLeast: true},
+	{metric: BulkRate, of: ofFloor, ofWhat: "× floor", limit: 0.9, atLeast: true},
 	{metric: IdleHub, stat: ReadsAndWrites, limit: 0},
 	{metric: IdleManaged, stat: ReadsAndWrites, limit: 0},
 	{metric: IdleCPU, stat: "millicores", limit: 2.5},
-	{metric: RSSAnon, setting: "1,001 ConfigMaps", limit: 20},
+	{metric: RSSAnon, setting: "1,001 ConfigMaps", limit: 10},
 	{metric: RSSAnonGrowth, limit: 3},
 }
 
