@@ -15,13 +15,13 @@ import (
 func TestTurns(t *testing.T) {
 	tests := []struct {
 		name, why string
-		install   [3]time.Duration
-		fails     int // the subject that fails after its installation; none is -1
-		want      int // subjects in a cycle
+		install   [3]int // seconds
+		fails     int    // the subject that fails after its installation; none is -1
+		want      int    // subjects in a cycle
 	}{
-		{"alternate", "each has a round, then the next", [3]time.Duration{1, 2, 3}, -1, 3},
-		{"one is late", "all begin when the last one is installed", [3]time.Duration{1, 9, 2}, -1, 3},
-		{"one fails", "the others go on", [3]time.Duration{1, 3, 2}, 2, 2},
+		{"alternate", "each has a round, then the next", [3]int{1, 2, 3}, -1, 3},
+		{"one is late", "all begin when the last one is installed", [3]int{1, 9, 2}, -1, 3},
+		{"one fails", "the others go on", [3]int{1, 3, 2}, 2, 2},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -31,7 +31,7 @@ func TestTurns(t *testing.T) {
 				for i, turn := range newTurns(3) {
 					running.Go(func() {
 						defer turn.end()
-						time.Sleep(test.install[i])
+						time.Sleep(time.Duration(test.install[i]) * time.Second)
 						if i == test.fails {
 							return
 						}
@@ -41,7 +41,7 @@ func TestTurns(t *testing.T) {
 						}
 						for range 3 {
 							got.WriteByte("abc"[i])
-							time.Sleep(1)
+							time.Sleep(time.Millisecond)
 							if err := turn.pass(t.Context()); err != nil {
 								t.Error(err)
 							}
