@@ -57,7 +57,12 @@ func (m *measurement) bulk(ctx context.Context) error {
 			return err
 		}
 	}
-	m.add(report.BulkRate, setting, "", "per s", figures.PerSecond(float64(all.Right), copied), shortfall(all, m.Limit))
+	m.add(report.BulkRate, setting, "", "per s", rate(all, copied), shortfall(all, m.Limit))
 	m.add("bulk load, the hub's own", setting, "", "per s", figures.PerSecond(float64(all.Total), loaded), "")
 	return nil
+}
+
+// rate counts the copies that came within the time, however many that were.
+func rate(outcome track.Outcome, took time.Duration) float64 {
+	return figures.PerSecond(float64(outcome.Right), took)
 }

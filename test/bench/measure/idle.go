@@ -2,7 +2,6 @@ package measure
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -29,7 +28,6 @@ func (m *measurement) idle(ctx context.Context, n int) (anon float64, err error)
 	setting := report.Count(n) + " ConfigMaps"
 	m.say("idle for %s with %s", m.Idle, setting)
 	m.turn.give()
-	defer func() { err = errors.Join(err, m.turn.take(ctx)) }()
 	if err := pause(ctx, m.Settle); err != nil {
 		return 0, err
 	}
@@ -56,7 +54,7 @@ func (m *measurement) idle(ctx context.Context, n int) (anon float64, err error)
 	m.addCPU(setting, before, after)
 	m.add("RSS", setting, "", "MB", megabytes(after.usage.RSS), "")
 	m.add(report.RSSAnon, setting, "", "MB", megabytes(after.usage.Anon), "")
-	return megabytes(after.usage.Anon), nil
+	return megabytes(after.usage.Anon), m.turn.take(ctx)
 }
 
 func (m *measurement) sample(ctx context.Context) (s sample, err error) {
@@ -77,7 +75,7 @@ func (m *measurement) sample(ctx context.Context) (s sample, err error) {
 	return s, err
 }
 
-// plausible says whether the requests are counted at all: an agent that has
+// plausible reports whether the requests are counted at all: an agent that has
 // copied something has watched the hub and written to the managed cluster.
 func (s sample) plausible() error {
 	if s.hub[requests.Watch] == 0 || s.managed[requests.Write] == 0 {

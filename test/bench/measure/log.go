@@ -45,7 +45,7 @@ func (l *log) Write(p []byte) (int, error) {
 		if !whole {
 			return len(p), nil
 		}
-		if _, err := fmt.Fprintf(l.out, "%16s %s\n", "|", line); err != nil {
+		if _, err := fmt.Fprintf(l.out, "%14s | %s\n", l.subject, line); err != nil {
 			return 0, fmt.Errorf("show a command's output: %w", err)
 		}
 		l.partial = rest

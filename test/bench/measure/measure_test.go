@@ -78,6 +78,9 @@ func TestOutcomes(t *testing.T) {
 	start := time.Unix(100, 0)
 	half := track.Outcome{Right: 5, Total: 10, Last: start.Add(2 * time.Second)}
 	whole := track.Outcome{Right: 10, Total: 10, Last: start.Add(4 * time.Second)}
+	if got := rate(half, half.Last.Sub(start)); got != 2.5 {
+		t.Errorf("the rate of what came: got %v, want 2.5", got)
+	}
 	if got := since(half, start); !math.IsNaN(got) {
 		t.Errorf("a restart that never got in sync has no time: got %v", got)
 	}

@@ -11,7 +11,7 @@ import (
 	"open-cluster-management.io/helloworld-addon/test/bench/report"
 )
 
-// Options say how much is measured, and with what.
+// Options set how much is measured, and with what.
 type Options struct {
 	// Subjects to measure, of report.Subjects.
 	Subjects []string

@@ -40,7 +40,11 @@ func Run(ctx context.Context, options Options) error {
 	}
 	for i, s := range subjects {
 		document.Rows = append(document.Rows, rows[i]...)
-		if err := endOf(errs[i]); err != nil {
+		err := errs[i]
+		if ctx.Err() != nil {
+			err = endOf(err)
+		}
+		if err != nil {
 			problems = append(problems, fmt.Errorf("%s: %w", s.Name, err))
 		}
 	}
