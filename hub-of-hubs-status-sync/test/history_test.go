@@ -131,7 +131,7 @@ func (h *history) check() map[status.Kind]int {
 	return count
 }
 
-// isOf says whether an object is one of a key's.
+// isOf reports whether an object is one of a key's.
 func isOf(key status.Key, object *unstructured.Unstructured) bool {
 	switch entry := entryOf(key.Kind); {
 	case !entry.Creates:
@@ -169,7 +169,7 @@ func (h *history) find(key status.Key, object *unstructured.Unstructured, from i
 	return -1, problem
 }
 
-// seenLast says whether the watch is where the objects are.
+// seenLast reports whether the watch is where the objects are.
 func (h *history) seenLast() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -201,7 +201,7 @@ func (b *bench) starts(n int) func() error {
 	}
 }
 
-// told says whether an event was recorded, and forgets all.
+// told reports whether an event was recorded, and forgets all.
 func (b *bench) told(text string) bool {
 	found := false
 	for len(b.events.Events) > 0 {

@@ -72,7 +72,7 @@ func (b *bench) idle(ctx context.Context) error {
 	return b.memory()
 }
 
-// memory says how much the programs have, and had at most.
+// memory returns how much memory the programs use, and used at most.
 func (b *bench) memory() error {
 	now, peak, err := memory(b.sync.command.Process.Pid)
 	if err != nil {

@@ -72,7 +72,7 @@ func (b *bench) tidy(ctx context.Context) error {
 	return nil
 }
 
-// loadHubs writes all rows and says how long that took.
+// loadHubs writes all rows and returns how long that took.
 func (b *bench) loadHubs(ctx context.Context, how string) error {
 	group, loading := errgroup.WithContext(ctx)
 	group.SetLimit(b.options.Writers)

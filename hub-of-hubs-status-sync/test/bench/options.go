@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Options say how much is measured.
+// Options set how much is measured.
 type Options struct {
 	Hubs, Clusters, Policies int
 	// FlipRows are flipped at once; 0: all rows of one hub alone.

@@ -111,7 +111,7 @@ func (w *watcher) note(e *event) {
 	}
 }
 
-// right returns whether every Policy says what is expected, and when the last one began to.
+// right returns whether every Policy has the expected status, and when the last one began to.
 func (w *watcher) right(expected map[string]int) (bool, time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -127,7 +127,7 @@ func (w *watcher) right(expected map[string]int) (bool, time.Time) {
 	return true, last
 }
 
-// await waits until every Policy says what is expected and returns when the last one began to.
+// await waits until every Policy has the expected status and returns when the last one began to.
 func (w *watcher) await(ctx context.Context, expected map[string]int) (time.Time, error) {
 	for {
 		if right, last := w.right(expected); right {

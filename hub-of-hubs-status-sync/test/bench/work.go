@@ -29,7 +29,7 @@ func (b *bench) work() (w work, err error) {
 	return w, err
 }
 
-// since says how long the processes have run since then.
+// since returns how long the processes have run since then.
 func (b *bench) since(before work) (string, error) {
 	now, err := b.work()
 	return fmt.Sprintf("CPU of sync %s, database %s, API server %s", round(now.sync-before.sync),

@@ -20,7 +20,7 @@ const global = "global"
 
 var leafHubs = []string{"leaf1", "leaf2"}
 
-// Options say what the demonstration runs. Paths are relative to Top.
+// Options set what the demonstration runs. Paths are relative to Top.
 type Options struct {
 	// Top is the project's directory.
 	Top string

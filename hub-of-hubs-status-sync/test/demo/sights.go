@@ -131,7 +131,7 @@ func newObject(gvk schema.GroupVersionKind, namespace, name string, content map[
 	return object
 }
 
-// see waits until something is there, and says how long after started it was.
+// see waits until something is there, and prints how long after started it was.
 func (d *demo) see(ctx context.Context, what string, started time.Time, there func() (bool, error)) error {
 	deadline := time.Now().Add(d.Patience)
 	for time.Now().Before(deadline) {

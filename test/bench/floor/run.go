@@ -25,7 +25,7 @@ const (
 	timeout = 30 * time.Second
 )
 
-// Options say what is copied where.
+// Options set what is copied where.
 type Options struct {
 	// HubKubeconfig is a file; the managed cluster is that of the pod.
 	HubKubeconfig string

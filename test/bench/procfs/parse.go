@@ -72,7 +72,7 @@ func splitArgs(content []byte) []string {
 	return strings.Split(strings.TrimRight(string(content), "\x00"), "\x00")
 }
 
-// matches says whether a process runs the program with the arguments, which may
+// matches reports whether a process runs the program with the arguments, which may
 // stand anywhere among its own.
 func matches(args []string, program string, with ...string) bool {
 	if len(args) == 0 || filepath.Base(args[0]) != program {
@@ -86,7 +86,7 @@ func matches(args []string, program string, with ...string) bool {
 	return true
 }
 
-// descends says whether a process is a descendant of another one.
+// descends reports whether a process is a descendant of another one.
 func descends(parents map[int]int, pid, ancestor int) bool {
 	for range len(parents) { // a snapshot that is not atomic might hold a circle
 		parent, ok := parents[pid]

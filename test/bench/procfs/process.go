@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Program says which process is meant.
+// Program selects a process.
 type Program struct {
 	// Name is the base name of the program, Args what is among its arguments.
 	Name string

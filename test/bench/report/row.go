@@ -22,7 +22,7 @@ type Number float64
 // Missing is the number of something that did not happen.
 func Missing() Number { return Number(math.NaN()) }
 
-// Known says whether there is a figure.
+// Known reports whether there is a figure.
 func (n Number) Known() bool { return !math.IsNaN(float64(n)) && !math.IsInf(float64(n), 0) }
 
 // MarshalJSON writes a missing number as null.

@@ -30,7 +30,7 @@ const (
 	downTimeout = time.Minute
 )
 
-// Options say what starts a sandbox.
+// Options configure a sandbox.
 type Options struct {
 	// Command is ocm-sandbox with the flags that it always gets.
 	Command []string

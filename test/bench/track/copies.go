@@ -21,7 +21,7 @@ const progressPeriod = 30 * time.Second
 
 // Copies watches the copies. One question at a time.
 type Copies struct {
-	// Progress, when set, is told every half minute of a wait.
+	// Progress, when set, is called every half minute of a wait.
 	Progress func(Outcome)
 
 	mu      sync.Mutex

@@ -54,7 +54,7 @@ type Outcome struct {
 	Last time.Time
 }
 
-// Done says that all copies are as they should be.
+// Done reports whether all copies are as they should be.
 func (o Outcome) Done() bool { return o.Right == o.Total }
 
 func (t *tracker) done() bool { return t.right == len(t.wanted) }

@@ -23,7 +23,7 @@ import (
 	"open-cluster-management.io/helloworld-addon/sandbox/process"
 )
 
-// Options say what hub it is.
+// Options configure the hub.
 type Options struct {
 	// Dir gets everything of the hub.
 	Dir string

@@ -15,7 +15,7 @@ import (
 // answerTimeout is for a cluster to answer, which it does at once when it runs.
 const answerTimeout = 30 * time.Second
 
-// ours says whether kind's cluster is the one whose kubeconfig is in Dir: its
+// ours reports whether kind's cluster is the one whose kubeconfig is in Dir: its
 // certificate authority is made anew with every cluster. A cluster whose node
 // has stopped tells nothing, and then the file alone decides.
 func (s *Set) ours(name string) bool {

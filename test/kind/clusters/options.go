@@ -19,7 +19,7 @@ const Hub = "hub"
 // memory, and more than this at once is a mistake in a number.
 const MaxClusters = 20
 
-// Options say which clusters.
+// Options select the clusters.
 type Options struct {
 	// Dir is where the kubeconfigs are.
 	Dir string
@@ -30,7 +30,7 @@ type Options struct {
 	Progress *progress.Reporter
 }
 
-// UpOptions say what to start.
+// UpOptions set what to start.
 type UpOptions struct {
 	// Clusters is the number of managed clusters.
 	Clusters int
