@@ -240,17 +240,19 @@ func (m *Managed) agent(ctx context.Context, program string, port int, args ...s
 	return spec, nil
 }
 
-// prepareRegistration empties the directory of the hub's kubeconfig for a new pod of the
-// registration agent, which fills it from the Secret.
+// prepareRegistration prepares a start of the registration agent as kubelet does. A new pod waits
+// for the Secrets of the bootstrap kubeconfigs, and its directory of the hub's kubeconfig is empty:
+// the agent fills it from the Secret. A restarted container keeps its pod's files, even if a Secret
+// was deleted meanwhile.
 func (m *Managed) prepareRegistration(fresh bool) ([]string, bool, error) {
 	if fresh {
 		if err := errors.Join(os.RemoveAll(m.hubDir), os.MkdirAll(m.hubDir, 0o700)); err != nil {
 			return nil, false, fmt.Errorf("empty the directory of the hub's kubeconfig: %w", err)
 		}
-	}
-	for _, v := range m.bootstrap {
-		if ready, err := v.Ready(); err != nil || !ready {
-			return nil, false, err
+		for _, v := range m.bootstrap {
+			if ready, err := v.Ready(); err != nil || !ready {
+				return nil, false, err
+			}
 		}
 	}
 	return append(m.nameFlag(), m.authFlags()...), true, nil

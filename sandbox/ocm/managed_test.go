@@ -1,0 +1,55 @@
+package ocm
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"k8s.io/client-go/rest"
+
+	"open-cluster-management.io/helloworld-addon/sandbox/controlplane"
+	"open-cluster-management.io/helloworld-addon/sandbox/mount"
+)
+
+// newManaged returns a cluster whose volume of the bootstrap kubeconfig has no Secret, with one
+// file in the directory of the hub's kubeconfig.
+func newManaged(t *testing.T) (m *Managed, hubFile string) {
+	t.Helper()
+	dir := t.TempDir()
+	bootstrap, err := mount.New(&rest.Config{Host: "https://127.0.0.1:1"}, agentNamespace, BootstrapSecret, filepath.Join(dir, "bootstrap"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m = &Managed{ManagedOptions: ManagedOptions{Name: "cluster1", Cluster: &controlplane.Cluster{Options: controlplane.Options{Dir: dir}},
+		Agents: Agents{AddonAuth: AuthCSR}},
+		hubDir: filepath.Join(dir, "hub-kubeconfig"), bootstrap: []*mount.Volume{bootstrap}}
+	hubFile = filepath.Join(m.hubDir, "tls.key")
+	if err := os.MkdirAll(m.hubDir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(hubFile, []byte("key"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return m, hubFile
+}
+
+// TestWithoutBootstrapSecret checks that only a new pod of the registration agent waits for the
+// bootstrap kubeconfig's Secret and starts with an empty directory.
+func TestWithoutBootstrapSecret(t *testing.T) {
+	for _, test := range []struct {
+		name                   string
+		fresh, ready, keepsHub bool
+	}{
+		{"a new pod waits for its volume", true, false, false},
+		{"a restarted container keeps its pod's volumes", false, true, true},
+	} {
+		m, hubFile := newManaged(t)
+		_, ready, err := m.prepareRegistration(test.fresh)
+		if err != nil || ready != test.ready {
+			t.Errorf("%s: ready %t, %v", test.name, ready, err)
+		}
+		if _, err := os.Stat(hubFile); (err == nil) != test.keepsHub {
+			t.Errorf("%s: the hub's kubeconfig: %v", test.name, err)
+		}
+	}
+}
