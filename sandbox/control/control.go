@@ -147,6 +147,22 @@ func (s *Sandbox) SetAddonAuth(ctx context.Context, cluster, auth string) error 
 	return s.restartWith(ctx, cluster, ocm.AuthFile, auth, "registration-agent")
 }
 
+// SetRegistrationFlags replaces the further flags of a managed cluster's registration agent, each of
+// the form --name or --name=value, and restarts the agent.
+func (s *Sandbox) SetRegistrationFlags(ctx context.Context, cluster string, flags ...string) error {
+	_, err := s.cluster(cluster)
+	errs := []error{err}
+	for _, flag := range flags {
+		if !strings.HasPrefix(flag, "--") || strings.Contains(flag, "\n") {
+			errs = append(errs, fmt.Errorf("%q is not a flag of the form --name=value", flag))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	return s.restartWith(ctx, cluster, ocm.RegistrationFlagsFile, strings.Join(flags, "\n"), "registration-agent")
+}
+
 // restartWith stops agents of a managed cluster, writes a file that they read when they
 // start, and starts them in reverse order.
 func (s *Sandbox) restartWith(ctx context.Context, cluster, file, content string, agents ...string) error {

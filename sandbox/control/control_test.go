@@ -74,12 +74,17 @@ func TestUnknownNamesAreRefusedWithTheKnownOnes(t *testing.T) {
 		"bootstrap": bootstrapErr, "cut": s.SetLink(t.Context(), "hub", "cluster1", false, false),
 		"rename": s.Rename(t.Context(), "hub", "x"), "name": s.Rename(t.Context(), "cluster1", "No Name"),
 		"new-ca": s.NewAuthority("cluster1"), "addon-auth": s.SetAddonAuth(t.Context(), "hub", "csr"),
-		"driver": s.SetAddonAuth(t.Context(), "cluster1", "grpc"),
+		"driver":             s.SetAddonAuth(t.Context(), "cluster1", "grpc"),
+		"registration-flags": s.SetRegistrationFlags(t.Context(), "hub", "--v=4"),
+		"flag":               s.SetRegistrationFlags(t.Context(), "cluster1", "--v", "4"),
+		"lines":              s.SetRegistrationFlags(t.Context(), "cluster1", "--v=4\n--v=5"),
 	} {
 		want := "there are"
 		switch name {
 		case "name":
 			want = "cannot be a cluster's name"
+		case "flag", "lines":
+			want = "is not a flag"
 		case "driver":
 			want = "the drivers are csr, token"
 		}

@@ -51,6 +51,10 @@ func ParseAuth(auth string) (string, error) {
 // from the one with which the sandbox was started.
 const AuthFile = "addon-auth"
 
+// RegistrationFlagsFile is the file in a cluster's directory with further flags of the
+// registration agent, one per line.
+const RegistrationFlagsFile = "registration-flags"
+
 // override returns the content of a file in the cluster's directory, or the value if the file
 // does not exist.
 func (m *Managed) override(file, value string) string {
@@ -68,4 +72,10 @@ func (m *Managed) authFlags() []string {
 		flags = append(flags, fmt.Sprintf("--addon-token-expiration-seconds=%d", int64(life.Seconds())))
 	}
 	return flags
+}
+
+// registrationFlags returns the lines of RegistrationFlagsFile.
+func (m *Managed) registrationFlags() []string {
+	return slices.DeleteFunc(strings.Split(m.override(RegistrationFlagsFile, ""), "\n"),
+		func(line string) bool { return line == "" })
 }

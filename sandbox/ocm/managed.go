@@ -255,7 +255,7 @@ func (m *Managed) prepareRegistration(fresh bool) ([]string, bool, error) {
 			}
 		}
 	}
-	return append(m.nameFlag(), m.authFlags()...), true, nil
+	return slices.Concat(m.nameFlag(), m.authFlags(), m.registrationFlags()), true, nil
 }
 
 // NameFile is the file in a cluster's directory with the name under which the cluster is managed,

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/client-go/rest"
 
 	"open-cluster-management.io/helloworld-addon/sandbox/controlplane"
@@ -50,6 +51,33 @@ func TestWithoutBootstrapSecret(t *testing.T) {
 		}
 		if _, err := os.Stat(hubFile); (err == nil) != test.keepsHub {
 			t.Errorf("%s: the hub's kubeconfig: %v", test.name, err)
+		}
+	}
+}
+
+func TestRegistrationFlags(t *testing.T) {
+	own := []string{"--spoke-cluster-name=cluster1", "--addon-kubeclient-registration-auth=csr"}
+	for _, test := range []struct {
+		name, file string
+		want       []string
+	}{
+		{"no file", "", own},
+		{"flags were taken away", "\n", own},
+		{"flags come last, so that they override", "--client-cert-expiration-seconds=3600\n--cluster-annotations=a=b c\n",
+			append(own[:2:2], "--client-cert-expiration-seconds=3600", "--cluster-annotations=a=b c")},
+	} {
+		m, _ := newManaged(t)
+		if test.file != "" {
+			if err := os.WriteFile(filepath.Join(m.Cluster.Dir, RegistrationFlagsFile), []byte(test.file), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, _, err := m.prepareRegistration(false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", test.name, diff)
 		}
 	}
 }

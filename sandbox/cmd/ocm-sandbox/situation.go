@@ -24,6 +24,12 @@ The cluster's credentials for the hub are in the Secret hub-kubeconfig-secret be
 cluster forget its hub, delete that Secret and restart the agent (restart
 CLUSTER/registration-agent).`
 
+const registrationFlagsHelp = `Restart a managed cluster's registration agent with these flags after those of the sandbox. They
+replace the ones of the last call; without a flag there are none. The agent's own --help lists its
+flags (bin/sandbox/registration agent --help). For example:
+
+  ocm-sandbox registration-flags cluster1 --client-cert-expiration-seconds=3600`
+
 // situationCommands returns the commands that bring the clusters of a running sandbox into
 // situations of real clusters.
 func situationCommands(options *launcher.Options) []*cobra.Command {
@@ -66,8 +72,11 @@ func situationCommands(options *launcher.Options) []*cobra.Command {
 	bootstrapCommand.Flags().StringVar(&bootstrap.Hub, "hub", "hub", "the hub to join")
 	bootstrapCommand.Flags().BoolVar(&bootstrap.Expired, "expired", false, "with a client certificate that has expired")
 	bootstrapCommand.Flags().BoolVar(&bootstrap.Moved, "moved", false, "with the hub's other URL, as if the hub had moved")
+	registrationFlags := command("registration-flags CLUSTER [FLAG...]", "Set flags of a managed cluster's registration agent", cobra.MinimumNArgs(1), setRegistrationFlags)
+	registrationFlags.Long = registrationFlagsHelp
+	registrationFlags.Flags().SetInterspersed(false) // what follows CLUSTER belongs to the agent
 	return []*cobra.Command{
-		bootstrapCommand,
+		bootstrapCommand, registrationFlags,
 		link("cut CLUSTER [HUB]", "Cut a managed cluster off from a hub, like a network that loses every packet", false),
 		link("mend CLUSTER [HUB]", "Connect a managed cluster again that was cut off", true),
 		command("rename CLUSTER NAME", "Manage a cluster under another name", cobra.ExactArgs(2),
@@ -87,6 +96,10 @@ func situationCommands(options *launcher.Options) []*cobra.Command {
 
 // action is a command's function on a running sandbox.
 type action func(ctx context.Context, s *control.Sandbox, args []string) error
+
+func setRegistrationFlags(ctx context.Context, s *control.Sandbox, args []string) error {
+	return s.SetRegistrationFlags(ctx, args[0], args[1:]...)
+}
 
 func snapshot(ctx context.Context, s *control.Sandbox, args []string) error {
 	return s.Snapshot(ctx, args[0], args[1])
