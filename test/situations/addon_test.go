@@ -147,6 +147,18 @@ func (c *cluster) undisturbed(t *testing.T) check {
 	}
 }
 
+// through runs a situation that the add-on lives through: none of its pods is replaced
+// or restarted, no copy is deleted, and a change made afterwards is copied.
+func (c *cluster) through(t *testing.T, situation func()) {
+	t.Helper()
+	undisturbed, deleted := c.undisturbed(t), c.watchDeletions(t)
+	situation()
+	c.put(t, "afterwards", t.Name())
+	eventually(t, "a change arrives afterwards", c.working)
+	must(t, "the add-on's agent is left alone", undisturbed(t.Context()))
+	requireDeleted(t, deleted)
+}
+
 // replaceAgent deletes the add-on's pods and waits until they are gone.
 func (c *cluster) replaceAgent(t *testing.T) {
 	t.Helper()

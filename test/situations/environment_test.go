@@ -30,6 +30,11 @@ const (
 	hostedEnv = "HOSTED_CLUSTERS"
 	stopEnv   = "STOP_REGISTRATION_AGENT"
 	startEnv  = "START_REGISTRATION_AGENT"
+	// processEnv prints what identifies the registration agent's process, and nothing
+	// while none runs. endsEnv prints a line with the cause for each time that the
+	// agent ended by itself, oldest first.
+	processEnv = "REGISTRATION_AGENT_PROCESS"
+	endsEnv    = "REGISTRATION_AGENT_ENDS"
 	// sandboxEnv is the command of the sandbox, for what only it can do.
 	sandboxEnv = "SANDBOX"
 )
@@ -86,7 +91,7 @@ func (c *cluster) hosted() bool { return c.hosting != "" }
 func load(t *testing.T) *environment {
 	t.Helper()
 	var problems []error
-	for _, name := range []string{stopEnv, startEnv} {
+	for _, name := range []string{stopEnv, startEnv, processEnv, endsEnv} {
 		if os.Getenv(name) == "" {
 			problems = append(problems, fmt.Errorf("%s: not set: give a shell command that acts on the cluster $CLUSTER", name))
 		}

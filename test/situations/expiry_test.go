@@ -4,7 +4,6 @@ package situations
 
 import (
 	"context"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"testing"
@@ -103,12 +102,4 @@ func (c *cluster) freshCertificates(t *testing.T) {
 	renewed := c.renewal(t)
 	c.startRegistration(t)
 	eventually(t, "the cluster is back", renewed)
-}
-
-// expired is nil when the certificate has expired.
-func expired(certificate *x509.Certificate) error {
-	if left := time.Until(certificate.NotAfter); left > 0 {
-		return fmt.Errorf("%s lives for another %s", certificate.Subject.CommonName, left.Round(time.Second))
-	}
-	return nil
 }

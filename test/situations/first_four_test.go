@@ -89,7 +89,7 @@ func bootstrapExpired(t *testing.T, c *cluster) {
 	undisturbed, deleted := c.undisturbed(t), c.watchDeletions(t)
 
 	renewed := c.renewal(t)
-	_, repair := c.spoil(t)
+	repair := c.spoil(t, ofFirstHub, expiredUser)
 	eventually(t, "the registration agent, which ends when its bootstrap kubeconfig changes, is back and works", renewed)
 	c.put(t, "changes", "b")
 	eventually(t, "a change arrives", c.working)
@@ -128,7 +128,7 @@ func neitherValid(t *testing.T, c *cluster) {
 	undisturbed, deleted := c.undisturbed(t), c.watchDeletions(t)
 
 	c.stopRegistration(t)
-	_, repair := c.spoil(t)
+	repair := c.spoil(t, ofFirstHub, expiredUser)
 	must(t, "delete the cluster's credentials", c.home.CoreV1().Secrets(c.klusterlet).Delete(t.Context(), hubSecret, metav1.DeleteOptions{}))
 	c.startRegistration(t)
 	c.put(t, "changes", "b")

@@ -19,7 +19,10 @@ const (
 	hubSecret           = "hub-kubeconfig-secret"
 	clusterLease        = "managed-cluster-lease"
 	clusterNameLabel    = "open-cluster-management.io/cluster-name"
-	hostingAnnotation   = "addon.open-cluster-management.io/hosting-cluster-name"
+	addonNameLabel      = "open-cluster-management.io/addon-name"
+	// plantedLabel marks the certificate requests that a test creates in the cluster's name.
+	plantedLabel      = "situations.test/planted"
+	hostingAnnotation = "addon.open-cluster-management.io/hosting-cluster-name"
 )
 
 var (

@@ -3,13 +3,9 @@
 package situations
 
 import (
-	"bytes"
 	"context"
-	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"fmt"
-	"os"
 	"testing"
 	"time"
 
@@ -19,8 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
 // stopRegistration ends the cluster's registration agent, startRegistration starts
@@ -144,40 +138,6 @@ func (c *cluster) renewal(t *testing.T) check {
 	}
 }
 
-// bootstrap is the Secret with the kubeconfig to join with.
-func (c *cluster) bootstrap(t *testing.T) []byte {
-	t.Helper()
-	secret, err := c.home.CoreV1().Secrets(c.klusterlet).Get(t.Context(), bootstrapSecret, metav1.GetOptions{})
-	must(t, "get the bootstrap kubeconfig", err)
-	return secret.Data["kubeconfig"]
-}
-
-// spoil replaces the bootstrap kubeconfig by one that the hub does not authenticate,
-// and returns the good one. On the sandbox its client certificate has expired: the
-// hub's answer is the same.
-func (c *cluster) spoil(t *testing.T) (good []byte, repair func()) {
-	t.Helper()
-	good = c.bootstrap(t)
-	repair = func() { setSecret(t, c.home, c.klusterlet, bootstrapSecret, good) }
-	t.Cleanup(func() {
-		if t.Failed() {
-			_, _ = writeSecret(context.WithoutCancel(t.Context()), c.home, c.klusterlet, bootstrapSecret, good)
-		}
-	})
-	config, err := clientcmd.Load(good)
-	must(t, "read the bootstrap kubeconfig", err)
-	for name := range config.AuthInfos {
-		config.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: "expired"}
-	}
-	bad, err := clientcmd.Write(*config)
-	must(t, "encode a bootstrap kubeconfig", err)
-	if os.Getenv(sandboxEnv) != "" {
-		bad = c.sandbox(t, "bootstrap $CLUSTER --expired")
-	}
-	setSecret(t, c.home, c.klusterlet, bootstrapSecret, bad)
-	return good, repair
-}
-
 func setSecret(t *testing.T, in api, namespace, name string, kubeconfig []byte) {
 	t.Helper()
 	_, err := writeSecret(t.Context(), in, namespace, name, kubeconfig)
@@ -191,55 +151,4 @@ func writeSecret(ctx context.Context, in api, namespace, name string, kubeconfig
 		written, err = in.CoreV1().Secrets(namespace).Update(ctx, secret, metav1.UpdateOptions{})
 	}
 	return written, err
-}
-
-// certificate is the client certificate in a Secret of the cluster where the
-// agents run: that of the cluster, or that of the add-on.
-func (c *cluster) certificate(ctx context.Context, namespace, name string) (*x509.Certificate, error) {
-	secret, err := c.home.CoreV1().Secrets(namespace).Get(ctx, name, metav1.GetOptions{})
-	if err != nil {
-		return nil, err
-	}
-	block, _ := pem.Decode(secret.Data[corev1.TLSCertKey])
-	if block == nil {
-		return nil, fmt.Errorf("secret %s has no certificate", name)
-	}
-	return x509.ParseCertificate(block.Bytes)
-}
-
-// credentials are the certificates of the cluster and of the add-on.
-func (c *cluster) credentials(t *testing.T) (ofCluster, ofAddOn *x509.Certificate) {
-	t.Helper()
-	ofCluster, err := c.certificate(t.Context(), c.klusterlet, hubSecret)
-	must(t, "read the cluster's certificate", err)
-	ofAddOn, err = c.certificate(t.Context(), c.install, agentSecret)
-	must(t, "read the add-on's certificate", err)
-	return ofCluster, ofAddOn
-}
-
-// reissued returns a check that the add-on has another certificate than that.
-func (c *cluster) reissued(old *x509.Certificate) check {
-	return func(ctx context.Context) error {
-		now, err := c.certificate(ctx, c.install, agentSecret)
-		if err == nil && bytes.Equal(now.Raw, old.Raw) {
-			err = errors.New("the add-on has the same certificate")
-		}
-		return err
-	}
-}
-
-// removeUsedRequests deletes the cluster's certificate requests: after ten of a
-// cluster or of an add-on the registration agent asks for no more.
-func (c *cluster) removeUsedRequests(t *testing.T) {
-	t.Helper()
-	must(t, "delete used certificate requests", c.hub.CertificatesV1().CertificateSigningRequests().DeleteCollection(
-		t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: clusterNameLabel + "=" + c.name}))
-}
-
-// requests is how many certificate requests of the cluster there are.
-func (c *cluster) requests(t *testing.T) int {
-	t.Helper()
-	list, err := c.hub.CertificatesV1().CertificateSigningRequests().List(t.Context(), metav1.ListOptions{LabelSelector: clusterNameLabel + "=" + c.name})
-	must(t, "list certificate requests", err)
-	return len(list.Items)
 }
