@@ -3,21 +3,24 @@
 package hubofhubs
 
 import (
+	"context"
 	"errors"
-	"os"
+	"fmt"
+	"slices"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"open-cluster-management.io/helloworld-addon/hub-of-hubs-status-sync/internal/postgrestest/original"
 	"open-cluster-management.io/helloworld-addon/hub-of-hubs-status-sync/pkg/status"
 	"open-cluster-management.io/helloworld-addon/hub-of-hubs-status-sync/pkg/syncer"
 )
 
-// TestOldDatabase: a database as the users of hub-of-hubs have it, with their rows.
+// TestOldDatabase: a database as the users of the original have it, with their rows.
 // The sync waits until it is migrated, and then has what was there before.
 func TestOldDatabase(t *testing.T) {
 	w := emptyWorldOn(t, database)
-	theirs, err := os.ReadFile("../pkg/postgres/testdata/hub-of-hubs.sql")
-	w.must(err)
-	w.exec(string(theirs))
+	w.must(original.Create(t.Context(), w.server, w.owner))
 	id := w.policy("policy")
 	w.comply(id, "hub1", "a", "non_compliant")
 	before, fails := w.version(status.KindPolicy, "policy"), w.failures("all", "database")
@@ -36,56 +39,79 @@ func TestOldDatabase(t *testing.T) {
 	w.field(status.KindPolicy, w.namespace, "policy", "NonCompliant", "status", "compliant")
 }
 
-// oldWriter writes as the programs of hub-of-hubs do: a row at a time, by their
-// columns, with rights to their tables alone.
-func (w *world) oldWriter() func(sql string, args ...any) {
+// bridge writes as the original's transport bridge does.
+func (w *world) bridge() *original.Bridge {
 	w.Helper()
-	w.exec("DO $$ BEGIN CREATE ROLE test_old_writer NOLOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$")
-	w.exec("GRANT USAGE ON SCHEMA status TO test_old_writer")
-	w.exec(`GRANT SELECT, INSERT, UPDATE, DELETE ON status.compliance, status.placementrules, status.placements,
-status.placementdecisions, status.subscription_statuses, status.subscription_reports, status.leaf_hub_heartbeats TO test_old_writer`)
-	url, err := w.server.NewUser(w.Context(), w.owner, "test_old_writer")
+	bridge, err := original.NewBridge(w.Context(), w.server, w.owner)
 	w.must(err)
-	return func(sql string, args ...any) {
-		w.Helper()
-		w.must(w.server.Exec(w.Context(), url, sql, args...))
-	}
+	w.Cleanup(func() { _ = bridge.Close(context.WithoutCancel(w.Context())) })
+	return bridge
 }
 
-// TestOldReporter: leaf hubs report by programs that know an older schema, and the
-// sync is of a version that is older than the schema. All kinds go their way.
-func TestOldReporter(t *testing.T) {
-	w := newWorld(t)
-	ids := w.oneOfEach()
-	write := w.oldWriter()
-	// What a later version may do: it adds, with defaults.
+// TestOriginalWriter: the transport bridge of the original writes a leaf hub's rows of all six kinds, beside a report of this
+// project, into a database that a later version migrated: that version may add columns at the end, with defaults.
+func TestOriginalWriter(t *testing.T) {
+	w := emptyWorldOn(t, database)
+	w.must(original.Create(t.Context(), w.server, w.owner))
+	w.migrate()
 	w.exec("UPDATE hub_of_hubs.schema_version SET version = version + 10")
-	for _, table := range []string{"compliance", "placementrules", "placements", "placementdecisions", "subscription_statuses",
-		"subscription_reports", "leaf_hub_heartbeats"} {
+	for _, table := range append(slices.Clone(originalTables), "compliance", "leaf_hub_heartbeats") {
 		w.exec("ALTER TABLE status." + table + " ADD COLUMN added_at timestamptz NOT NULL DEFAULT now()")
 	}
-	w.exec("ALTER TABLE spec.policies ADD COLUMN added_by text NOT NULL DEFAULT 'later'")
+	ids := w.oneOfEach()
+	bridge := w.bridge()
+	w.must(bridge.Beat(t.Context(), "hub3"))
 	w.sync()
 	leafHub := w.elsewhere()
 	leafHub.report()
 	w.converge()
+	write := func(batches ...original.Batch) {
+		for _, batch := range batches {
+			w.must(bridge.Send(t.Context(), batch))
+		}
+		w.converge()
+	}
 
-	write("UPDATE status.compliance SET compliance = 'compliant' WHERE leaf_hub_name = 'hub1' AND cluster_name = 'a' AND id = $1", ids["policy"])
+	t.Log("rows of a leaf hub appear")
+	policies := original.Policies{LeafHub: "hub3"}
+	for _, cluster := range []string{"a", "b"} {
+		policies.Insert = append(policies.Insert, original.Cluster{Policy: ids["policy"], Name: cluster, Compliance: "non_compliant"})
+	}
+	objects := w.bundles("hub3", ids, 1)
+	write(append(objects, policies)...)
+	w.field(status.KindPlacementRule, w.namespace, "rule", decisionsOfRule("a", "b", "hub3-000"), "status", "decisions")
+	w.field(status.KindPlacement, w.namespace, "placement", 154, "status", "numberOfSelectedClusters")
+	w.field(status.KindSubscriptionReport, w.namespace, "subscription", "4", "summary", "clusters")
+	w.decided("placement-decision-2", 54)
+
+	t.Log("rows change")
+	write(original.Policies{LeafHub: "hub3", Update: []original.Cluster{{Policy: ids["policy"], Name: "a", Compliance: "compliant"}}},
+		original.Policies{LeafHub: "hub3", UpdatePolicies: []original.Cluster{{Policy: ids["policy"], Compliance: "compliant"}}},
+		original.Policies{LeafHub: "hub1", Update: []original.Cluster{{Policy: ids["policy"], Name: "a", Compliance: "compliant"}}})
 	w.field(status.KindPolicy, w.namespace, "policy", "Compliant", "status", "compliant")
-	write(`INSERT INTO status.compliance (id, cluster_name, leaf_hub_name, error, compliance) VALUES ($1, 'old', 'hub3', 'none', 'unknown')`, ids["policy"])
-	w.field(status.KindPolicy, w.namespace, "policy", nil, "status", "compliant")
-	write(`UPDATE status.placementrules SET payload = jsonb_set(payload, '{status,decisions}', '[]') WHERE leaf_hub_name = 'hub2'`)
-	w.field(status.KindPlacementRule, w.namespace, "rule", decisionsOfRule("a"), "status", "decisions")
-	write(`UPDATE status.placements SET payload = jsonb_set(payload, '{status,numberOfSelectedClusters}', '7') WHERE leaf_hub_name = 'hub2'`)
-	w.field(status.KindPlacement, w.namespace, "placement", 110, "status", "numberOfSelectedClusters")
-	write(`DELETE FROM status.placementdecisions WHERE leaf_hub_name = 'hub1'`)
-	write(`DELETE FROM status.subscription_statuses WHERE leaf_hub_name = 'hub1'`)
-	write(`DELETE FROM status.subscription_reports WHERE leaf_hub_name = 'hub2'`)
-	w.field(status.KindSubscriptionReport, w.namespace, "subscription", "1", "summary", "clusters")
-	write(`INSERT INTO status.leaf_hub_heartbeats (leaf_hub_name, last_timestamp) VALUES ('hub1', now() - interval '1 hour')`)
-	w.field(status.KindSubscriptionReport, w.namespace, "subscription", "0", "summary", "deployed")
-	write(`UPDATE status.leaf_hub_heartbeats SET last_timestamp = now() WHERE leaf_hub_name = 'hub1'`)
-	w.converge()
+	objects = w.bundles("hub3", ids, 2)
+	for i, batch := range objects {
+		changed := batch.(original.Objects)
+		changed.Insert, changed.Update = nil, changed.Insert
+		objects[i] = changed
+	}
+	write(objects...)
+	w.field(status.KindPlacement, w.namespace, "placement", 155, "status", "numberOfSelectedClusters")
+	w.field(status.KindSubscriptionReport, w.namespace, "subscription", "5", "summary", "clusters")
+	w.decided("placement-decision-2", 55)
+
+	t.Log("rows go")
+	for i, batch := range objects {
+		changed := batch.(original.Objects)
+		changed.Delete, changed.Update = []string{changed.Update[0].ID}, nil
+		objects[i] = changed
+	}
+	write(append(objects, original.Policies{LeafHub: "hub3", Delete: []original.Cluster{{Policy: ids["policy"], Name: "a"}}},
+		original.Policies{LeafHub: "hub1", DeletePolicies: []string{ids["policy"]}})...)
+	w.field(status.KindPlacementRule, w.namespace, "rule", decisionsOfRule("a", "b"), "status", "decisions")
+	w.field(status.KindPlacement, w.namespace, "placement", 153, "status", "numberOfSelectedClusters")
+	w.field(status.KindSubscriptionReport, w.namespace, "subscription", "3", "summary", "clusters")
+	w.decided("placement-decision-2", 53)
 
 	// Ours beside theirs.
 	leaf := leafHub.onLeaf(entryOf(status.KindPolicy).Object, "on-leaf", ids["policy"],
@@ -93,4 +119,43 @@ func TestOldReporter(t *testing.T) {
 	w.leafStatus(leaf, complianceStatus("a", "NonCompliant"))
 	w.field(status.KindPolicy, w.namespace, "policy", "NonCompliant", "status", "compliant")
 	w.converge()
+}
+
+// originalTables are those of whole objects.
+var originalTables = []string{"placementrules", "placements", "placementdecisions", "subscription_statuses", "subscription_reports"}
+
+// bundles inserts a row into each of originalTables, for a leaf hub on which each object has that many clusters.
+func (w *world) bundles(leafHub string, ids map[string]string, clusters int) []original.Batch {
+	w.Helper()
+	names := many(leafHub, clusters)
+	rows := map[string]original.Object{
+		"placementrules":     {ID: ids["rule"], Payload: w.named("rule", map[string]any{"status": map[string]any{"decisions": decisionsOfRule(names...)}})},
+		"placements":         {ID: ids["placement"], Payload: w.named("placement", map[string]any{"status": map[string]any{"numberOfSelectedClusters": clusters}})},
+		"placementdecisions": {ID: someID + "7", Payload: w.named("placement-decision-1", decisionObject("placement", names...))},
+		"subscription_statuses": {ID: someID + "7", Payload: w.named("subscription", map[string]any{"statuses": map[string]any{
+			"packages": []any{map[string]any{"name": fmt.Sprintf("web-%d", clusters), "kind": "Deployment", "phase": "Deployed", "lastUpdateTime": "2026-01-01T00:00:00Z"}}}})},
+		"subscription_reports": {ID: someID + "7", Payload: w.named("subscription", map[string]any{"reportType": "Application",
+			"summary": map[string]any{"clusters": fmt.Sprint(clusters), "deployed": "1", "failed": "0", "inProgress": "0", "propagationFailed": "0"}})},
+	}
+	var batches []original.Batch
+	for _, table := range originalTables {
+		batches = append(batches, original.Objects{Table: table, LeafHub: leafHub, Insert: []original.Object{rows[table]}})
+	}
+	return batches
+}
+
+// decided fails the test unless a PlacementDecision has that many clusters.
+func (w *world) decided(name string, want int) {
+	w.Helper()
+	w.eventually(fmt.Sprintf("PlacementDecision %s has %d clusters", name, want), func() error {
+		object, err := w.get(entryOf(status.KindPlacementDecision).Object, w.namespace, name)
+		if err != nil {
+			return err
+		}
+		got, _, err := unstructured.NestedSlice(object.Object, "status", "decisions")
+		if err == nil && len(got) != want {
+			err = fmt.Errorf("it has %d", len(got))
+		}
+		return err
+	})
 }

@@ -267,16 +267,21 @@ ON CONFLICT (leaf_hub_name, id, cluster_name) DO UPDATE SET compliance = exclude
 // the object's on the leaf hub.
 func (w *world) row(table, leafHub, name, id string, object map[string]any) {
 	w.Helper()
+	payload, err := json.Marshal(w.named(name, object))
+	w.must(err)
+	w.exec(fmt.Sprintf(`DELETE FROM status.%s WHERE leaf_hub_name = $1 AND payload -> 'metadata' ->> 'name' = $2`, table), leafHub, name)
+	w.exec(fmt.Sprintf(`INSERT INTO status.%s (id, leaf_hub_name, payload) VALUES ($1, $2, $3)`, table), id, leafHub, string(payload))
+}
+
+// named sets the name and namespace of a payload.
+func (w *world) named(name string, object map[string]any) map[string]any {
 	metadata, _ := object["metadata"].(map[string]any)
 	if metadata == nil {
 		metadata = map[string]any{}
 		object["metadata"] = metadata
 	}
 	metadata["name"], metadata["namespace"] = name, w.namespace
-	payload, err := json.Marshal(object)
-	w.must(err)
-	w.exec(fmt.Sprintf(`DELETE FROM status.%s WHERE leaf_hub_name = $1 AND payload -> 'metadata' ->> 'name' = $2`, table), leafHub, name)
-	w.exec(fmt.Sprintf(`INSERT INTO status.%s (id, leaf_hub_name, payload) VALUES ($1, $2, $3)`, table), id, leafHub, string(payload))
+	return object
 }
 
 // eventually waits until check has no error.
