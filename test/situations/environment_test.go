@@ -35,6 +35,9 @@ const (
 	// agent ended by itself, oldest first.
 	processEnv = "REGISTRATION_AGENT_PROCESS"
 	endsEnv    = "REGISTRATION_AGENT_ENDS"
+	// flagsEnv restarts the registration agent with the flags that are appended to the
+	// command, after its own ones, and without those of an earlier call.
+	flagsEnv = "SET_REGISTRATION_AGENT_FLAGS"
 	// sandboxEnv is the command of the sandbox, for what only it can do.
 	sandboxEnv = "SANDBOX"
 )
@@ -91,7 +94,7 @@ func (c *cluster) hosted() bool { return c.hosting != "" }
 func load(t *testing.T) *environment {
 	t.Helper()
 	var problems []error
-	for _, name := range []string{stopEnv, startEnv, processEnv, endsEnv} {
+	for _, name := range []string{stopEnv, startEnv, processEnv, endsEnv, flagsEnv} {
 		if os.Getenv(name) == "" {
 			problems = append(problems, fmt.Errorf("%s: not set: give a shell command that acts on the cluster $CLUSTER", name))
 		}

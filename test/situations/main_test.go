@@ -5,6 +5,7 @@ package situations
 import (
 	"fmt"
 	"os"
+	"slices"
 	"testing"
 	"time"
 )
@@ -24,8 +25,8 @@ var firstFour = []situation{
 	{"4_neither_valid", neitherValid},
 }
 
-// TestSituations runs the first four side by side, on whichever managed clusters
-// there are.
+// TestSituations runs the first four and the settings side by side, on whichever
+// managed clusters there are.
 func TestSituations(t *testing.T) {
 	env := load(t)
 	var clusters []*cluster
@@ -34,7 +35,7 @@ func TestSituations(t *testing.T) {
 			clusters = append(clusters, c)
 		}
 	}
-	runOn(t, clusters, firstFour)
+	runOn(t, clusters, slices.Concat(firstFour, settings))
 }
 
 // runOn deals the situations out to the clusters, which work side by side.
