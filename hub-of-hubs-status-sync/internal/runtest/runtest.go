@@ -47,8 +47,8 @@ func NoHub(t *testing.T) {
 	t.Cleanup(func() { clientcmd.RecommendedHomeFile = home })
 }
 
-// Flags returns the flags that are added, by name, with their defaults and texts. It omits Kubernetes' logging flags, and
-// fails the test if they are missing.
+// Flags returns the flags that are added, by name, with their defaults and texts. It omits hidden flags and Kubernetes'
+// logging flags, and fails the test if the latter are missing.
 func Flags(t *testing.T, add func(*pflag.FlagSet)) []string {
 	t.Helper()
 	logs, all := pflag.NewFlagSet("", pflag.ContinueOnError), pflag.NewFlagSet("", pflag.ContinueOnError)
@@ -59,7 +59,7 @@ func Flags(t *testing.T, add func(*pflag.FlagSet)) []string {
 	}
 	var flags []string
 	all.VisitAll(func(flag *pflag.Flag) {
-		if logs.Lookup(flag.Name) == nil {
+		if logs.Lookup(flag.Name) == nil && !flag.Hidden {
 			flags = append(flags, fmt.Sprintf("--%s=%s %s", flag.Name, flag.DefValue, flag.Usage))
 		}
 	})

@@ -54,7 +54,7 @@ func Migrate(ctx context.Context, url string) error {
 }
 
 func migrateWithin(ctx context.Context, url string, patience time.Duration) error {
-	config, err := parse(url)
+	config, err := parse(ctx, url)
 	if err != nil {
 		return err
 	}

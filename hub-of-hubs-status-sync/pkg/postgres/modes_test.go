@@ -10,13 +10,16 @@ import (
 	"open-cluster-management.io/helloworld-addon/hub-of-hubs-status-sync/pkg/status"
 )
 
-// TestQueryModes: behind a pooler no statement can be prepared; users say so in the URL, and all works as without.
+// TestQueryModes: behind a pooler no statement can be prepared; users say so in the URL, by the parameters of pgx v5 or v4, and all
+// works as without.
 func TestQueryModes(t *testing.T) {
-	for _, mode := range []string{"cache_statement", "cache_describe", "describe_exec", "exec", "simple_protocol"} {
+	for _, mode := range []string{"default_query_exec_mode=cache_statement", "default_query_exec_mode=cache_describe",
+		"default_query_exec_mode=describe_exec", "default_query_exec_mode=exec", "default_query_exec_mode=simple_protocol",
+		"statement_cache_mode=describe", "statement_cache_capacity=0", "prefer_simple_protocol=true"} {
 		t.Run(mode, func(t *testing.T) {
 			d := newDatabase(t)
 			d.world()
-			store := openURL(t, Options{URL: d.url + "&default_query_exec_mode=" + mode})
+			store := openURL(t, Options{URL: d.url + "&" + mode})
 			if err := store.CheckSchema(t.Context()); err != nil {
 				t.Fatal(err)
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/sync/semaphore"
+	"k8s.io/klog/v2"
 
 	"open-cluster-management.io/helloworld-addon/hub-of-hubs-status-sync/pkg/status"
 )
@@ -60,7 +61,7 @@ type Options struct {
 // Open returns a Store without connecting: an unavailable database is an error of the calls, not of Open. An error names
 // the invalid option and never shows the password.
 func Open(ctx context.Context, options Options) (*Store, error) {
-	config, err := parse(options.URL)
+	config, err := parse(ctx, options.URL)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +91,7 @@ func readsAtOnce(conns int32) int64 { return max(1, int64(conns)-spareConns) }
 
 // parse returns the pool's configuration for a URL. The only startup parameter is the application's name, because poolers
 // such as PgBouncer reject most others (https://www.pgbouncer.org/config.html#ignore_startup_parameters).
-func parse(raw string) (*pgxpool.Config, error) {
+func parse(ctx context.Context, raw string) (*pgxpool.Config, error) {
 	if err := checkURL(raw); err != nil {
 		return nil, err
 	}
@@ -98,6 +99,13 @@ func parse(raw string) (*pgxpool.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the database URL (DATABASE_URL) is wrong: %s; %s",
 			redact(err.Error(), secretsOf(raw)), hintFor(err.Error()))
+	}
+	mode, err := translateV4(config.ConnConfig)
+	if err != nil {
+		return nil, err
+	}
+	if mode != "" {
+		klog.FromContext(ctx).Info("Translated the database URL's parameters of pgx v4", "to", mode)
 	}
 	if !hasParameter(raw, "pool_max_conns") {
 		config.MaxConns = defaultConns

@@ -118,7 +118,7 @@ func TestOpenOptions(t *testing.T) {
 
 // TestHostParameter: what is accepted is what pgx connects to.
 func TestHostParameter(t *testing.T) {
-	config, err := parse("postgres://user:s3cret@/db?host=/var/run/postgresql")
+	config, err := parse(t.Context(), "postgres://user:s3cret@/db?host=/var/run/postgresql")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +136,7 @@ func TestConnections(t *testing.T) {
 	}{
 		{"", 16, 13}, {"?sslmode=disable", 16, 13}, {"?pool_max_conns=50", 50, 47}, {"?pool_max_conns=4", 4, 1}, {"?pool_max_conns=1", 1, 1},
 	} {
-		config, err := parse("postgres://user@host:5432/db" + c.parameters)
+		config, err := parse(t.Context(), "postgres://user@host:5432/db"+c.parameters)
 		if err != nil {
 			t.Fatal(err)
 		}

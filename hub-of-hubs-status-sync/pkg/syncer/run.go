@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
@@ -87,6 +88,8 @@ type Options struct {
 	Workers int
 
 	interval time.Duration
+	// ignored are the flags of the original that were set and have no effect.
+	ignored []string
 }
 
 // NewOptions returns the defaults, overridden by the environment.
@@ -116,6 +119,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.ScanPeriod, "scan-period", o.ScanPeriod, "the time in which every object is synced once, even if nothing changed")
 	flags.DurationVar(&o.StaleAfter, "stale-after", o.StaleAfter, "the age of a leaf hub's last heartbeat after which the good states that it reported no longer count")
 	flags.IntVar(&o.Workers, "workers", o.Workers, "the number of concurrent syncs of each kind")
+	addOriginalFlags(flags, o.Logging, &o.ignored)
 }
 
 // Validate returns one error for each invalid option, with the correction. The
@@ -151,6 +155,9 @@ func (o *Options) onlyNamespace() string {
 
 // Run syncs until ctx ends, which is not an error.
 func Run(ctx context.Context, opts *Options, open Open) error {
+	if len(opts.ignored) > 0 {
+		klog.FromContext(ctx).Info("Ignored flags of the original "+Program, "flags", opts.ignored)
+	}
 	return program.Run(ctx, program.Program[Store]{
 		Options: &opts.Options,
 		Open:    func(ctx context.Context, url string) (Store, error) { return open(ctx, url, opts.onlyNamespace()) },
