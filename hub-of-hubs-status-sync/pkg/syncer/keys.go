@@ -145,6 +145,12 @@ func (q *queue) touch(key status.Key, cause plan.Cause) {
 	q.AddAfter(key, wait)
 }
 
+// wait returns how long the key's pending sync has to wait; see plan.Progress.Wait.
+func (q *queue) wait(key status.Key) (wait time.Duration) {
+	q.update(key, func(p *plan.Progress) { wait = p.Wait(q.clock.Now()) })
+	return wait
+}
+
 // begin returns the work of the key's sync that begins now.
 func (q *queue) begin(key status.Key) (work plan.Work) {
 	q.update(key, func(p *plan.Progress) { work = p.Begin(q.clock.Now()) })

@@ -26,10 +26,15 @@ type fakeRows struct {
 	rows       status.Object
 	heartbeats status.Heartbeats
 	reads      int
+	// during is what happens while the rows are read.
+	during func()
 }
 
 func (r *fakeRows) Read(_ context.Context, keys []status.Key) (status.Snapshot, error) {
 	r.reads++
+	if r.during != nil {
+		r.during()
+	}
 	rows := r.rows
 	rows.Key = keys[0]
 	return status.Snapshot{Objects: []status.Object{rows}, Heartbeats: r.heartbeats, Rows: 1}, nil
@@ -132,7 +137,7 @@ func (r *oneRule) work() int {
 			return r.hub.patches - before
 		}
 		key, _ := r.queue.Get()
-		r.process(r.t.Context(), key)
+		r.take(r.t.Context(), key)
 		r.queue.Done(key)
 	}
 	r.t.Fatal("it does not come to rest")
@@ -198,6 +203,36 @@ func TestFight(t *testing.T) {
 	r.hub.write(map[string]any{"decisions": []any{}})
 	if passed := r.passes(time.Minute); passed > 0 || r.work() != 1 {
 		t.Errorf("after a quiet time a change by hand stays %s", passed)
+	}
+}
+
+// TestFlood: rows change each millisecond while a sync of 300 ms runs. The next sync
+// begins 300 ms after the end of this one, and covers all of these changes.
+func TestFlood(t *testing.T) {
+	r := newOneRule(t)
+	before := r.rows.reads
+	r.rows.during = func() {
+		for range 300 {
+			r.clock.Step(time.Millisecond)
+			r.queue.request(r.key, r.clock.Now())
+		}
+	}
+	r.queue.request(r.key, r.clock.Now())
+	r.work()
+	if syncs := r.rows.reads - before; syncs != 1 {
+		t.Fatalf("%d syncs, want the second one to wait", syncs)
+	}
+	r.rows.during = nil
+	r.clock.Step(299 * time.Millisecond)
+	r.work()
+	if syncs := r.rows.reads - before; syncs != 1 {
+		t.Errorf("%d syncs within 299 ms after the end of the first", syncs)
+	}
+	r.clock.Step(time.Millisecond)
+	r.passes(time.Second)
+	r.work()
+	if syncs := r.rows.reads - before; syncs != 2 || r.queue.Len() != 0 {
+		t.Errorf("%d syncs and %d queued after 300 ms, want two syncs and none queued", syncs, r.queue.Len())
 	}
 }
 

@@ -189,9 +189,19 @@ func (k *kindSyncer) work(ctx context.Context) {
 		if shutdown {
 			return
 		}
-		k.process(ctx, key)
+		k.take(ctx, key)
 		k.queue.Done(key)
 	}
+}
+
+// take processes a key, or queues it again if its sync has to wait: the queue hands
+// out a key that was queued during a sync as soon as that sync ends.
+func (k *kindSyncer) take(ctx context.Context, key status.Key) {
+	if wait := k.queue.wait(key); wait > 0 {
+		k.queue.AddAfter(key, wait)
+		return
+	}
+	k.process(ctx, key)
 }
 
 // process syncs a key, records the result, and requeues the key after an error.

@@ -82,18 +82,27 @@ type Progress struct {
 // zero if no row is known to have changed. It returns how long to wait before it.
 func (p *Progress) Request(changedAt, now time.Time) time.Duration {
 	p.Pending = p.Pending.and(Work{Cause: Requested, ChangedAt: changedAt})
-	return p.paced(now)
+	return p.Wait(now)
 }
 
 // Touch records that another writer changed an object of the key. The cause is
-// ObjectChanged or ReadRows. It returns how long to wait before the sync, which
-// grows while the objects are contested.
+// ObjectChanged or ReadRows. It returns how long to wait before the sync.
 func (p *Progress) Touch(cause Cause, now time.Time) time.Duration {
 	p.Pending = p.Pending.and(Work{Cause: cause})
-	return max(p.paced(now), p.Contest.Until().Sub(now))
+	return p.Wait(now)
 }
 
-func (p *Progress) paced(now time.Time) time.Duration { return max(0, p.NotBefore.Sub(now)) }
+// Wait returns how long the pending sync has to wait: after a sync that took long,
+// and, unless the feed requested this one, while the objects are contested. A key
+// that was queued during a sync is asked again after it, because only then it is
+// known how long that took.
+func (p *Progress) Wait(now time.Time) time.Duration {
+	wait := max(0, p.NotBefore.Sub(now))
+	if p.Pending.Cause < Requested {
+		wait = max(wait, p.Contest.Until().Sub(now))
+	}
+	return wait
+}
 
 // Begin returns the work of the sync that begins now.
 func (p *Progress) Begin(now time.Time) Work {

@@ -36,7 +36,13 @@ func TestProgress(t *testing.T) {
 	if wait := p.Request(start, start.Add(time.Second)); wait != 0 {
 		t.Errorf("later it waits %s", wait)
 	}
-	p.Begin(start)
+	p.Begin(start.Add(time.Second))
+	p.Request(start, start.Add(time.Second))
+	p.End(start.Add(2*time.Second), time.Second, nil)
+	if wait := p.Wait(start.Add(2 * time.Second)); wait != time.Second {
+		t.Errorf("what was requested during a sync of 1 s waits %s after it", wait)
+	}
+	p.Begin(start.Add(3 * time.Second))
 	if again := p.Begin(start); again != (Work{}) {
 		t.Errorf("finished work is pending: %v", again)
 	}
