@@ -91,10 +91,14 @@ FROM spec.%[1]s s JOIN status.%[2]s t ON hub_of_hubs.subject('%[2]s', t.payload)
 WHERE s.id = ANY($1::uuid[])`, kind.spec, kind.rows), ids)
 }
 
-// addOnsAlike counts the clusters of each leaf hub with the same conditions: a million clusters become a few rows.
+// addOnsAlike counts the clusters of each leaf hub with the same conditions: a million clusters become a few rows. Only one
+// payload of each group is read.
 const addOnsAlike = `
-SELECT hub_of_hubs.subject('managedclusteraddons', payload), leaf_hub_name, says, count(*) FROM status.managedclusteraddons
-WHERE hub_of_hubs.subject('managedclusteraddons', payload) = ANY($1::text[]) GROUP BY 1, 2, 3`
+SELECT g.name, g.leaf_hub_name, hub_of_hubs.addon_says(one.payload), g.clusters
+FROM (SELECT name, leaf_hub_name, said, count(*) AS clusters FROM status.managedclusteraddons
+	WHERE name = ANY($1::text[]) GROUP BY name, leaf_hub_name, said) g
+CROSS JOIN LATERAL (SELECT a.payload FROM status.managedclusteraddons a
+	WHERE a.name = g.name AND a.leaf_hub_name = g.leaf_hub_name AND a.said = g.said LIMIT 1) one`
 
 // found marks the objects of a key as found.
 func (r *reading) found(kind status.Kind, id, namespace, name string) {

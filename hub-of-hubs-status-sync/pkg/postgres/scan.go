@@ -39,7 +39,7 @@ const zeroID = "00000000-0000-0000-0000-000000000000"
 
 func (s *Store) scanKind(ctx context.Context, kind aggregated, after string, limit int) ([]string, error) {
 	if kind.spec == "" {
-		return texts(s.pool.Query(ctx, subjectsQuery(kind.rows), after, limit))
+		return texts(s.pool.Query(ctx, addOnNames, after, limit))
 	}
 	if after == "" {
 		after = zeroID
@@ -49,16 +49,14 @@ WHERE id > $1::uuid AND NOT deleted AND $2 IN ('', payload -> 'metadata' ->> 'na
 ORDER BY id LIMIT $3`, after, s.namespace, limit))
 }
 
-// subjectsQuery is a loose index scan (https://wiki.postgresql.org/wiki/Loose_indexscan): there are few subjects with many
-// rows each.
-func subjectsQuery(table string) string {
-	return fmt.Sprintf(`WITH RECURSIVE next(subject) AS (
-	(SELECT %[1]s FROM status.%[2]s WHERE %[1]s > $1 ORDER BY 1 LIMIT 1)
+// addOnNames is a loose index scan (https://wiki.postgresql.org/wiki/Loose_indexscan): there are few names with many rows
+// each.
+const addOnNames = `WITH RECURSIVE next(name) AS (
+	(SELECT name FROM status.managedclusteraddons WHERE name > $1 ORDER BY name LIMIT 1)
 	UNION ALL
-	SELECT (SELECT %[1]s FROM status.%[2]s WHERE %[1]s > next.subject ORDER BY 1 LIMIT 1)
-	FROM next WHERE next.subject IS NOT NULL)
-SELECT subject FROM next WHERE subject IS NOT NULL LIMIT $2`, "hub_of_hubs.subject('"+table+"', payload)", table)
-}
+	SELECT (SELECT a.name FROM status.managedclusteraddons a WHERE a.name > next.name ORDER BY a.name LIMIT 1)
+	FROM next WHERE next.name IS NOT NULL)
+SELECT name FROM next WHERE name IS NOT NULL LIMIT $2`
 
 // policiesOfHub is a loose index scan over the unique index, for the same reason.
 const policiesOfHub = `WITH RECURSIVE next(id) AS (
@@ -96,9 +94,7 @@ func (a aggregated) ofHub() string {
 	case a.rows == complianceTable:
 		return policiesOfHub
 	case a.spec == "":
-		return `SELECT DISTINCT subject FROM (
-	SELECT hub_of_hubs.subject('` + a.rows + `', payload) AS subject FROM status.` + a.rows + ` WHERE leaf_hub_name = $1) s
-WHERE subject <> ''`
+		return `SELECT DISTINCT name FROM status.` + a.rows + ` WHERE leaf_hub_name = $1 AND name <> ''`
 	}
 	return fmt.Sprintf(`SELECT DISTINCT s.id::text
 FROM status.%[2]s t JOIN spec.%[1]s s ON hub_of_hubs.subject('%[2]s', t.payload) = hub_of_hubs.subject('%[1]s', s.payload)
