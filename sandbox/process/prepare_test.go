@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -46,5 +47,44 @@ func TestPrepareThatFailsIsNamed(t *testing.T) {
 		Prepare: func(bool) ([]string, bool, error) { return nil, false, os.ErrPermission }}, nil)
 	if !errors.Is(err, os.ErrPermission) || !strings.Contains(err.Error(), "cluster1/work-agent") {
 		t.Errorf("Keep = %v", err)
+	}
+}
+
+// TestAProgramThatDoesNotRunIsStoppedAndStarted: a program that waits to be restarted is listed, and
+// is a new pod once it was stopped and started.
+func TestAProgramThatDoesNotRunIsStoppedAndStarted(t *testing.T) {
+	dir := t.TempDir()
+	sw := SwitchOf(dir, "program")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var fresh []bool
+	var listed []string
+	spec := Spec{Name: "test", Path: "/bin/false", Log: filepath.Join(dir, "log"), Switch: sw,
+		Prepare: func(anew bool) ([]string, bool, error) {
+			switch fresh = append(fresh, anew); len(fresh) {
+			case 2: // the program has ended and does not run
+				var err error
+				if listed, err = Switches(dir); err != nil {
+					t.Error(err)
+				}
+				if err := sw.Off(ctx); err != nil {
+					t.Error(err)
+				}
+				soon, stop := context.WithCancel(ctx)
+				stop()
+				_ = sw.On(soon) // Keep, which waits for this function, cannot start it now
+			case 3:
+				cancel()
+			}
+			return nil, len(fresh) == 1, nil
+		}}
+	if err := Keep(ctx, spec, func(*LoopError) {}); err != nil {
+		t.Fatal(err)
+	}
+	if want := []bool{true, false, true}; !slices.Equal(fresh, want) {
+		t.Errorf("fresh was %v at the calls of Prepare, not %v", fresh, want)
+	}
+	if want := []string{"program"}; !slices.Equal(listed, want) {
+		t.Errorf("Switches = %v, want %v", listed, want)
 	}
 }

@@ -76,9 +76,13 @@ func (e *LoopError) Error() string {
 // returns an error only if the program cannot be started at all.
 func Keep(ctx context.Context, spec Spec, onLoop func(*LoopError)) error {
 	logger := klog.FromContext(ctx).WithValues("program", spec.Name)
+	if err := spec.Switch.kept(); err != nil {
+		return err
+	}
 	var died deaths
 	fresh := true
 	for spec.Switch.waitOn(ctx) {
+		fresh = spec.Switch.restarted() || fresh
 		args, ready, err := spec.prepare(fresh)
 		if err != nil {
 			return err

@@ -19,11 +19,12 @@ const (
 	// switchTimeout limits the wait for a program to stop or to start.
 	switchTimeout = 30 * time.Second
 
-	runningSuffix, stoppedSuffix = ".running", ".stopped"
+	keptSuffix, runningSuffix, stoppedSuffix, restartedSuffix = ".kept", ".running", ".stopped", ".restarted"
 )
 
-// Switch stops and starts a program that another process runs by Keep. Of its two files,
-// NAME.stopped exists while the program should not run, and NAME.running while it runs. The zero
+// Switch stops and starts a program that another process runs by Keep. Of its files, NAME.kept
+// exists since Keep was called, NAME.running while the program runs, NAME.stopped while it should
+// not run, and NAME.restarted from then on until Keep notices that it should run again. The zero
 // Switch is always on.
 type Switch struct{ base string }
 
@@ -42,11 +43,12 @@ func Switches(clusterDir string) ([]string, error) {
 	}
 	var names []string
 	for _, entry := range entries {
-		name := strings.TrimSuffix(strings.TrimSuffix(entry.Name(), runningSuffix), stoppedSuffix)
-		names = append(names, name)
+		if name, ok := strings.CutSuffix(entry.Name(), keptSuffix); ok {
+			names = append(names, name)
+		}
 	}
 	slices.Sort(names)
-	return slices.Compact(names), nil
+	return names, nil
 }
 
 // Off stops the program and returns when it has ended.
@@ -59,7 +61,7 @@ func (s Switch) Off(ctx context.Context) error {
 
 // On starts the program and returns when it runs.
 func (s Switch) On(ctx context.Context) error {
-	if err := os.Remove(s.base + stoppedSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Rename(s.base+stoppedSuffix, s.base+restartedSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("start %s: %w", filepath.Base(s.base), err)
 	}
 	return s.await(ctx, true, "start")
@@ -80,6 +82,10 @@ func (s Switch) await(ctx context.Context, running bool, verb string) error {
 
 // off reports whether the program is to be stopped.
 func (s Switch) off() bool { return s.base != "" && exists(s.base+stoppedSuffix) }
+
+// restarted reports whether the program was stopped and started since the last call. Keep does not
+// see that by off alone, for example if both happen in its pause before a restart.
+func (s Switch) restarted() bool { return s.base != "" && os.Remove(s.base+restartedSuffix) == nil }
 
 // waitOn waits until the program is to run. It returns false if ctx ends first.
 func (s Switch) waitOn(ctx context.Context) bool {
@@ -108,13 +114,24 @@ func (s Switch) watch(ended <-chan error, stop func()) error {
 	}
 }
 
-// running and ended create and remove the file of the running program.
-func (s Switch) running(pid int) error {
+// kept creates the file by which Switches lists the program.
+func (s Switch) kept() error {
 	if s.base == "" {
 		return nil
 	}
 	if err := os.MkdirAll(filepath.Dir(s.base), 0o700); err != nil {
 		return fmt.Errorf("create the programs' directory: %w", err)
+	}
+	if err := os.WriteFile(s.base+keptSuffix, nil, 0o600); err != nil {
+		return fmt.Errorf("write the file of a program: %w", err)
+	}
+	return nil
+}
+
+// running and ended create and remove the file of the running program.
+func (s Switch) running(pid int) error {
+	if s.base == "" {
+		return nil
 	}
 	if err := os.WriteFile(s.base+runningSuffix, []byte(strconv.Itoa(pid)), 0o600); err != nil {
 		return fmt.Errorf("write the file of a running program: %w", err)
