@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -38,7 +39,7 @@ func expiresCutOff(t *testing.T, c *cluster) {
 	c.put(t, "goes", "a")
 	c.freshCertificates(t)
 	c.enabled(t)
-	undisturbed, deleted := c.undisturbed(t), c.watchDeletions(t)
+	undisturbed, deleted, ended := c.undisturbed(t), c.watchDeletions(t), c.watchEnds(t)
 	before := c.copies(t)
 
 	c.sandbox(t, "cut $CLUSTER")
@@ -52,6 +53,13 @@ func expiresCutOff(t *testing.T, c *cluster) {
 	})
 	consistently(t, quiet, "the copies stay", func(ctx context.Context) error { return c.hasCopies(ctx, before) })
 	renewed := c.renewal(t)
+	eventually(t, "the registration agent has ended because of its health check", func(ctx context.Context) error {
+		causes, err := ended(ctx)
+		if err == nil && !slices.ContainsFunc(causes, byHealthCheck) {
+			err = fmt.Errorf("it ended %d times: %s", len(causes), causes)
+		}
+		return err
+	})
 
 	c.sandbox(t, "mend $CLUSTER")
 	back := time.Now()

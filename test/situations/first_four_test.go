@@ -80,30 +80,82 @@ func restarts(t *testing.T, c *cluster) {
 	must(t, "the add-on is available", c.available(t.Context()))
 }
 
-// bootstrapExpired: the bootstrap kubeconfig has expired, the hub kubeconfig is
-// valid. Everything goes on, and the add-on still gets a new certificate.
-func bootstrapExpired(t *testing.T, c *cluster) {
-	c.put(t, "stays", "a")
-	c.enabled(t)
-	_, before := c.credentials(t)
-	undisturbed, deleted := c.undisturbed(t), c.watchDeletions(t)
+// bootstrapInvalid: the bootstrap kubeconfig has a flaw, the hub kubeconfig is valid.
+// Everything goes on, and the add-on still gets a new certificate. Where v1.2.1 does not
+// go on, the add-on works with its own certificate until the bootstrap kubeconfig is
+// repaired.
+func bootstrapInvalid(how flaw) func(*testing.T, *cluster) {
+	switch how {
+	case missing:
+		return bootstrapMissing
+	case unparsable:
+		return bootstrapUnparsable
+	}
+	return func(t *testing.T, c *cluster) {
+		c.put(t, "stays", "a")
+		c.enabled(t)
+		c.through(t, func() {
+			renewed := c.renewal(t)
+			repair := c.spoil(t, ofFirstHub, how)
+			eventually(t, "the registration agent, which ends when its bootstrap kubeconfig changes, is back and works", renewed)
+			c.worksOn(t)
+			repair()
+		})
+	}
+}
 
-	renewed := c.renewal(t)
-	repair := c.spoil(t, ofFirstHub, expiredUser)
-	eventually(t, "the registration agent, which ends when its bootstrap kubeconfig changes, is back and works", renewed)
+// worksOn checks that changes are copied and that the add-on gets a new certificate.
+func (c *cluster) worksOn(t *testing.T) {
+	t.Helper()
+	_, before := c.credentials(t)
 	c.put(t, "changes", "b")
 	eventually(t, "a change arrives", c.working)
-
 	c.removeCertificate(t)
 	eventually(t, "the add-on has a new certificate", c.reissued(before))
 	c.put(t, "changes", "c")
 	eventually(t, "a change arrives with it", c.working)
+}
 
-	repair()
-	c.put(t, "changes", "d")
-	eventually(t, "a change arrives after the repair", c.working)
-	must(t, "the agent is left alone", undisturbed(t.Context()))
-	requireDeleted(t, deleted)
+// bootstrapMissing: the registration agent goes on in its pod, which keeps the file
+// (restartsOnce shows that it restarts). A new pod does not start without the Secret.
+func bootstrapMissing(t *testing.T, c *cluster) {
+	c.put(t, "stays", "a")
+	c.enabled(t)
+	c.through(t, func() {
+		replaced, renewed := c.replaced(t), c.renewal(t)
+		repair := c.spoil(t, ofFirstHub, missing)
+		eventually(t, "the registration agent restarts in its pod", replaced)
+		eventually(t, "it works", renewed)
+		c.worksOn(t)
+
+		c.stopRegistration(t)
+		renewed = c.renewal(t)
+		started := c.startLater(t)
+		c.put(t, "changes", "d")
+		eventually(t, "a change arrives", c.working)
+		consistently(t, 2*quiet, "a new pod waits for the Secret", c.noProcess)
+		repair()
+		must(t, "start the registration agent", <-started)
+		eventually(t, "the registration agent works", renewed)
+	})
+}
+
+// bootstrapUnparsable: the registration agent of v1.2.1 keeps ending.
+func bootstrapUnparsable(t *testing.T, c *cluster) {
+	c.put(t, "stays", "a")
+	c.enabled(t)
+	c.through(t, func() {
+		ending := c.keepsEnding(t)
+		repair := c.spoil(t, ofFirstHub, unparsable)
+		eventually(t, "the registration agent keeps ending", ending)
+		renewed := c.renewal(t)
+		c.put(t, "changes", "b")
+		eventually(t, "a change arrives", c.working)
+		consistently(t, quiet, "the cluster is away", func(ctx context.Context) error { return not(renewed(ctx), "the cluster is back") })
+		repair()
+		eventually(t, "the registration agent works", renewed)
+		c.worksOn(t)
+	})
 }
 
 // removeCertificate takes the certificate out of the add-on's secret, so that the
@@ -116,11 +168,15 @@ func (c *cluster) removeCertificate(t *testing.T) {
 	must(t, "remove the add-on's certificate", err)
 }
 
-// neitherValid: the bootstrap kubeconfig has expired and there is no hub kubeconfig.
+// neitherValid: the bootstrap kubeconfig has a flaw and there is no hub kubeconfig.
 // The cluster stays out; as long as the add-on has its own certificate, it works,
 // and without that the copies stay as they are, also over a restart of the agent.
 // A valid bootstrap kubeconfig is all that is needed for everything to recover.
-func neitherValid(t *testing.T, c *cluster) {
+func neitherValid(how flaw) func(*testing.T, *cluster) {
+	return func(t *testing.T, c *cluster) { neitherIsValid(t, c, how) }
+}
+
+func neitherIsValid(t *testing.T, c *cluster, how flaw) {
 	c.put(t, "stays", "a")
 	c.put(t, "changes", "a")
 	c.put(t, "goes", "a")
@@ -128,9 +184,10 @@ func neitherValid(t *testing.T, c *cluster) {
 	undisturbed, deleted := c.undisturbed(t), c.watchDeletions(t)
 
 	c.stopRegistration(t)
-	repair := c.spoil(t, ofFirstHub, expiredUser)
+	c.removeUsedRequests(t)
+	repair := c.spoil(t, ofFirstHub, how)
 	must(t, "delete the cluster's credentials", c.home.CoreV1().Secrets(c.klusterlet).Delete(t.Context(), hubSecret, metav1.DeleteOptions{}))
-	c.startRegistration(t)
+	started := c.startLater(t)
 	c.put(t, "changes", "b")
 	eventually(t, "the add-on works with its own certificate", c.working)
 	must(t, "the agent is left alone", undisturbed(t.Context()))
@@ -142,15 +199,21 @@ func neitherValid(t *testing.T, c *cluster) {
 	c.put(t, "changes", "c")
 	c.drop(t, "goes")
 	renewed := c.renewal(t)
-	consistently(t, quiet, "the cluster stays out, and the copies stay", func(ctx context.Context) error {
-		if renewed(ctx) == nil {
-			return errors.New("the cluster is back")
-		}
-		return errors.Join(c.hasCopies(ctx, before), c.notReady(ctx))
-	})
+	staysOut := func(ctx context.Context) error {
+		return errors.Join(not(renewed(ctx), "the cluster is back"), not(c.asksAnew(ctx), "the cluster has asked for a certificate"),
+			c.hasCopies(ctx, before), c.notReady(ctx))
+	}
+	switch how {
+	case missing:
+		consistently(t, quiet, "a new pod of the registration agent waits for the Secret", c.noProcess)
+	case unparsable:
+		eventually(t, "the registration agent keeps ending", c.keepsEnding(t))
+	}
+	consistently(t, quiet, "the cluster stays out, and the copies stay", staysOut)
 	undisturbed = c.undisturbed(t)
 
 	repair()
+	must(t, "start the registration agent", <-started)
 	eventually(t, "the cluster is back", func(ctx context.Context) error { return errors.Join(c.joined(ctx), renewed(ctx)) })
 	eventually(t, "the add-on works", c.working)
 	must(t, "the agent is left alone", undisturbed(t.Context()))

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestHosted runs the first four and the settings on the clusters in hosted mode.
+// TestHosted runs the situations on the clusters in hosted mode.
 func TestHosted(t *testing.T) {
 	var clusters []*cluster
 	for _, c := range load(t).clusters {
@@ -19,7 +19,7 @@ func TestHosted(t *testing.T) {
 		t.Fatalf("%s: no cluster in hosted mode", hostedEnv)
 	}
 	situations := []situation{{"9_hosted_managed_kubeconfig", managedKubeconfig}}
-	for _, s := range slices.Concat(firstFour, settings) {
+	for _, s := range slices.Concat(selection, settings, further) {
 		situations = append(situations, situation{"9_hosted_" + s.name, s.run})
 	}
 	runOn(t, clusters, situations)

@@ -18,15 +18,29 @@ type situation struct {
 
 // The first four are those that OCM's registration agent itself knows
 // (pkg/registration/spoke, RunSpokeAgent).
-var firstFour = []situation{
-	{"1_bootstrap_kubeconfig_valid_no_hub_kubeconfig_yet", joins},
-	{"2_both_valid_and_restarts", restarts},
-	{"3_bootstrap_kubeconfig_expired_hub_kubeconfig_valid", bootstrapExpired},
-	{"4_neither_valid", neitherValid},
+const (
+	first  = "1_bootstrap_kubeconfig_valid_no_hub_kubeconfig_yet"
+	second = "2_both_valid_and_restarts"
+	third  = "3_hub_kubeconfig_valid_bootstrap_kubeconfig_"
+	fourth = "4_neither_valid_bootstrap_kubeconfig_"
+)
+
+// selection are the situations of make test, further (further_test.go) the others that
+// a managed cluster of any kind can be in. They are dealt out in this order.
+var selection = []situation{
+	{first, joins},
+	{second, restarts},
+	{third + string(expiredUser), bootstrapInvalid(expiredUser)},
+	{fourth + string(expiredUser), neitherValid(expiredUser)},
+	{"hub_kubeconfig_invalid_files", filesInvalid},
+	{"hub_kubeconfig_invalid_address", addressInvalid},
+	{"hub_kubeconfig_invalid_key_missing", keyMissing},
+	{third + string(unknownUser), bootstrapInvalid(unknownUser)},
+	{"restart_when_the_bootstrap_kubeconfig_changes", bootstrapChanges},
+	{third + string(unparsable), bootstrapInvalid(unparsable)},
 }
 
-// TestSituations runs the first four and the settings side by side, on whichever
-// managed clusters there are.
+// TestSituations runs them side by side, on whichever managed clusters there are.
 func TestSituations(t *testing.T) {
 	env := load(t)
 	var clusters []*cluster
@@ -35,7 +49,7 @@ func TestSituations(t *testing.T) {
 			clusters = append(clusters, c)
 		}
 	}
-	runOn(t, clusters, slices.Concat(firstFour, settings))
+	runOn(t, clusters, slices.Concat(selection, settings, further))
 }
 
 // runOn deals the situations out to the clusters, which work side by side.

@@ -54,15 +54,22 @@ func (c *cluster) hasRights(ctx context.Context) error {
 }
 
 // detachedAndBack: the ManagedCluster is deleted on the hub. OCM deletes the add-on
-// with it, which removes its copies, as always. The cluster joins again when it is
-// told to, as OCM has it: its credentials are removed and its registration agent
-// started anew, which is what removing and installing the klusterlet does.
+// with it, which removes its copies, as always. The registration agent creates no
+// ManagedCluster while its hub kubeconfig is valid, also not after a restart. The cluster
+// joins again when it is told to, as OCM has it: its credentials are removed and its
+// registration agent started anew, which is what removing and installing the klusterlet does.
 func detachedAndBack(t *testing.T, c *cluster) {
 	c.put(t, "stays", "a")
 	c.enabled(t)
 	c.deleteManagedCluster(t)
 	eventually(t, "no copy and no agent is left", func(ctx context.Context) error {
 		return errors.Join(c.hasCopies(ctx, map[string]map[string]string{}), c.noAgent(ctx))
+	})
+	c.stopRegistration(t)
+	c.startRegistration(t)
+	consistently(t, 2*quiet, "the cluster stays detached", func(ctx context.Context) error {
+		_, err := c.hub.dynamic.Resource(clusterResource).Get(ctx, c.name, metav1.GetOptions{})
+		return gone("ManagedCluster", err)
 	})
 	c.stopRegistration(t)
 	c.detach(t)

@@ -10,13 +10,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestMovesAndNames: the hub moves, and the cluster leaves, comes back and gets
-// another name. What cannot be undone comes last.
+// TestMovesAndNames: the hub does not accept the cluster for a while, it moves, and the
+// cluster gets another name. What cannot be undone comes last.
 func TestMovesAndNames(t *testing.T) {
 	c := load(t).clusters[0]
 	for _, s := range []situation{
 		{"8_the_hub_does_not_accept_the_cluster_and_accepts_it_again", notAccepted},
-		{"8_the_cluster_is_detached_and_joins_again", detachedAndBack},
 		{"6_the_hub_moves_to_another_URL", hubMoves},
 		{"6_the_hub_has_another_certificate_authority", hubHasNewAuthority},
 		{"8_the_cluster_is_renamed", renamed},

@@ -41,6 +41,10 @@ func (c *cluster) watchEnds(t *testing.T) func(ctx context.Context) ([]string, e
 	}
 }
 
+// byHealthCheck reports whether the cause for which the agent ended is its health check:
+// the sandbox, like a kubelet, probes /healthz and restarts it.
+func byHealthCheck(cause string) bool { return strings.Contains(cause, "iveness probe") }
+
 // keepsEnding returns a check that the registration agent has ended by itself at least
 // twice since now.
 func (c *cluster) keepsEnding(t *testing.T) check {
@@ -70,4 +74,13 @@ func (c *cluster) replaced(t *testing.T) check {
 		}
 		return err
 	}
+}
+
+// noProcess checks that there is no process of the registration agent.
+func (c *cluster) noProcess(ctx context.Context) error {
+	now, err := c.process(ctx)
+	if err == nil && now != "" {
+		err = fmt.Errorf("the registration agent runs in process %s", now)
+	}
+	return err
 }

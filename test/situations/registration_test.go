@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -30,6 +31,21 @@ func (c *cluster) startRegistration(t *testing.T) {
 	t.Helper()
 	_, err := c.shell(t.Context(), startEnv, "")
 	must(t, "start the registration agent", err)
+}
+
+// startLater starts the registration agent and does not wait until it runs. The channel
+// gets the command's error.
+func (c *cluster) startLater(t *testing.T) <-chan error {
+	t.Helper()
+	ended := make(chan error, 1)
+	ctx := context.WithoutCancel(t.Context())
+	var starting sync.WaitGroup
+	starting.Go(func() {
+		_, err := c.shell(ctx, startEnv, "")
+		ended <- err
+	})
+	t.Cleanup(starting.Wait)
+	return ended
 }
 
 // detach removes the cluster from the hub, as if it had never joined: no

@@ -4,6 +4,7 @@ package situations
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -73,4 +74,12 @@ func must(t *testing.T, what string, err error) {
 	if err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
+}
+
+// not returns an error with the text if there is none.
+func not(err error, text string) error {
+	if err == nil {
+		return errors.New(text)
+	}
+	return nil
 }
