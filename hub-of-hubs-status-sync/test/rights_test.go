@@ -19,6 +19,7 @@ func TestRights(t *testing.T) {
 	type right struct{ verb, group, resource, subresource, namespace, name string }
 	const policies, apps, clusters, addons = "policy.open-cluster-management.io", "apps.open-cluster-management.io",
 		"cluster.open-cluster-management.io", "addon.open-cluster-management.io"
+	const summaries = "helloworld.open-cluster-management.io"
 	both := []right{
 		{"get", "", "secrets", "", ownNamespace, "hub-of-hubs-database-secret"}, {"list", "", "secrets", "", "", ""},
 		{"get", "", "configmaps", "", "default", ""}, {"create", "", "pods", "", ownNamespace, ""},
@@ -35,7 +36,8 @@ func TestRights(t *testing.T) {
 	}
 	denied := map[string][]right{
 		"hub-of-hubs-status-sync": append([]right{{"get", addons, "managedclusteraddons", "", "", ""},
-			{"delete", "helloworld.open-cluster-management.io", "addonsummaries", "", "", "helloworld"}}, both...),
+			{"delete", summaries, "addonsummaries", "", "", "helloworld"}, {"get", summaries, "addonsummaries", "", "", "other"},
+			{"patch", summaries, "addonsummaries", "status", "", "other"}}, both...),
 		"hub-of-hubs-status-report": append([]right{{"patch", policies, "policies", "status", "default", "p"},
 			{"create", clusters, "placementdecisions", "", "default", ""}, {"create", apps, "subscriptionreports", "", "default", ""},
 			{"delete", apps, "subscriptionstatuses", "", "default", "s"}, {"get", policies, "policies", "", "default", "p"},

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"open-cluster-management.io/helloworld-addon/hub-of-hubs-status-sync/pkg/status"
 )
 
@@ -19,13 +21,42 @@ func TestPlanOfAddOns(t *testing.T) {
 		'status', jsonb_build_object('conditions', jsonb_build_array(jsonb_build_object('type', 'Available', 'reason', i % 3))))
 		FROM generate_series(1, 20000) i`)
 	d.exec("VACUUM ANALYZE status.managedclusteraddons")
-	lines, err := texts(d.conn.Query(t.Context(), "EXPLAIN "+addOnsAlike, []string{addOn.ID}))
+	lines, err := texts(d.conn.Query(t.Context(), "EXPLAIN "+addOnsAlike, addOn.ID))
 	if err != nil {
 		t.Fatal(err)
 	}
 	plan := strings.Join(lines, "\n")
 	if !strings.Contains(plan, "Index Only Scan using managedclusteraddons_said_idx") || strings.Contains(plan, "Seq Scan") {
 		t.Errorf("the rows are read:\n%s", plan)
+	}
+}
+
+// TestOtherAddOns: the user of a leaf hub may write rows of any name. Only this add-on has an AddOnSummary.
+func TestOtherAddOns(t *testing.T) {
+	d := newDatabase(t)
+	d.insertRow("managedclusteraddons", "hub1", `{"metadata": {"namespace": "c1", "name": "helloworld"}}`)
+	sync, report := d.open(reader), d.open(writer)
+	_, before := look(t, sync, "")
+	if _, err := report.pool.Exec(t.Context(), `INSERT INTO status.managedclusteraddons SELECT gen_random_uuid(), 'hub1', jsonb_build_object(
+		'metadata', jsonb_build_object('namespace', 'c1', 'name', 'other' || i)) FROM generate_series(1, 1000) i`); err != nil {
+		t.Fatal(err)
+	}
+	if got, changes := look(t, sync, before.Next); len(got) != 0 || changes.Reset {
+		t.Errorf("changed are %v, reset %v", got, changes.Reset)
+	}
+	for what, list := range map[string]func() ([]status.Key, error){
+		"scanned":             func() ([]status.Key, error) { return sync.Scan(t.Context(), zeroKey, 10) },
+		"keys of a leaf hub":  func() ([]status.Key, error) { return sync.KeysOfHub(t.Context(), "hub1") },
+		"scanned from its id": func() ([]status.Key, error) { return sync.Scan(t.Context(), status.Key{Kind: addOn.Kind, ID: "a"}, 1) },
+	} {
+		keys, err := list()
+		if diff := cmp.Diff([]status.Key{addOn}, keys); err != nil || diff != "" {
+			t.Errorf("%s: %v, -want +got:\n%s", what, err, diff)
+		}
+	}
+	snapshot, err := sync.Read(t.Context(), []status.Key{{Kind: status.KindAddOnSummary, ID: "other1"}})
+	if err != nil || snapshot.Objects[0].Found || snapshot.Rows != 0 {
+		t.Errorf("read %+v, %v; want it not found", snapshot.Objects, err)
 	}
 }
 

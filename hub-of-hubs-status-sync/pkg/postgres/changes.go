@@ -13,8 +13,9 @@ import (
 // the others by its namespace and name.
 func (a aggregated) logged() string {
 	switch {
-	case a.spec == "":
-		return fmt.Sprintf(`SELECT '%s'::text AS kind, l.key, l.age FROM log l WHERE l.source = '%s'`, a.kind, a.rows)
+	case a.only != "":
+		return fmt.Sprintf(`SELECT '%s'::text AS kind, l.key, l.age FROM log l WHERE l.source = '%s' AND l.key = '%s'`,
+			a.kind, a.rows, a.only)
 	case a.rows == complianceTable:
 		return fmt.Sprintf(`SELECT '%s'::text AS kind, l.key, l.age FROM log l WHERE l.source IN ('%s', 'spec.%s')`,
 			a.kind, a.rows, a.spec)

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"open-cluster-management.io/helloworld-addon/hub-of-hubs-status-sync/pkg/status"
+	"open-cluster-management.io/helloworld-addon/manifests"
 )
 
 // aggregated names the tables of a kind of the global hub.
@@ -13,6 +14,9 @@ type aggregated struct {
 	spec string
 	// rows is the table in schema status with their rows.
 	rows string
+	// only is the id of the only object of a kind without a table in schema spec. Rows about another one do not count: each
+	// leaf hub may write rows of any name, and must not make the sync create objects.
+	only string
 }
 
 // complianceTable has a row for each cluster. Every other table has a payload for each object.
@@ -20,13 +24,13 @@ const complianceTable = "compliance"
 
 // aggregatedKinds is in the order of Scan.
 var aggregatedKinds = []aggregated{
-	{status.KindPolicy, "policies", complianceTable},
-	{status.KindPlacementRule, "placementrules", "placementrules"},
-	{status.KindPlacement, "placements", "placements"},
-	{status.KindPlacementDecision, "placements", "placementdecisions"},
-	{status.KindSubscriptionStatus, "subscriptions", "subscription_statuses"},
-	{status.KindSubscriptionReport, "subscriptions", "subscription_reports"},
-	{status.KindAddOnSummary, "", "managedclusteraddons"},
+	{kind: status.KindPolicy, spec: "policies", rows: complianceTable},
+	{kind: status.KindPlacementRule, spec: "placementrules", rows: "placementrules"},
+	{kind: status.KindPlacement, spec: "placements", rows: "placements"},
+	{kind: status.KindPlacementDecision, spec: "placements", rows: "placementdecisions"},
+	{kind: status.KindSubscriptionStatus, spec: "subscriptions", rows: "subscription_statuses"},
+	{kind: status.KindSubscriptionReport, spec: "subscriptions", rows: "subscription_reports"},
+	{kind: status.KindAddOnSummary, rows: "managedclusteraddons", only: manifests.AddonName},
 }
 
 // reported names the table of a kind that leaf hubs report.

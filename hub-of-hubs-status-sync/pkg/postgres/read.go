@@ -64,20 +64,17 @@ func newReading(tx pgx.Tx, namespace string, keys []status.Key) *reading {
 
 // kind reads the objects of one kind and their rows.
 func (r *reading) kind(ctx context.Context, kind aggregated) error {
+	if kind.only != "" {
+		return r.addOns(ctx, kind)
+	}
 	var ids []string
 	for key := range r.byKey {
-		if key.Kind == kind.kind && (kind.spec == "" || uuidForm.MatchString(key.ID)) {
+		if key.Kind == kind.kind && uuidForm.MatchString(key.ID) {
 			ids = append(ids, key.ID)
 		}
 	}
 	if len(ids) == 0 {
 		return nil
-	}
-	if kind.spec == "" {
-		for _, id := range ids {
-			r.found(kind.kind, id, "", id)
-		}
-		return r.payloads(ctx, kind, addOnsAlike, ids)
 	}
 	ids, err := r.specs(ctx, kind, ids)
 	if err != nil || len(ids) == 0 {
@@ -91,12 +88,21 @@ FROM spec.%[1]s s JOIN status.%[2]s t ON hub_of_hubs.subject('%[2]s', t.payload)
 WHERE s.id = ANY($1::uuid[])`, kind.spec, kind.rows), ids)
 }
 
+// addOns reads the rows of the only AddOnSummary.
+func (r *reading) addOns(ctx context.Context, kind aggregated) error {
+	if len(r.byKey[status.Key{Kind: kind.kind, ID: kind.only}]) == 0 {
+		return nil
+	}
+	r.found(kind.kind, kind.only, "", kind.only)
+	return r.payloads(ctx, kind, addOnsAlike, kind.only)
+}
+
 // addOnsAlike counts the clusters of each leaf hub with the same conditions: a million clusters become a few rows. Only one
 // payload of each group is read.
 const addOnsAlike = `
 SELECT g.name, g.leaf_hub_name, hub_of_hubs.addon_says(one.payload), g.clusters
 FROM (SELECT name, leaf_hub_name, said, count(*) AS clusters FROM status.managedclusteraddons
-	WHERE name = ANY($1::text[]) GROUP BY name, leaf_hub_name, said) g
+	WHERE name = $1 GROUP BY name, leaf_hub_name, said) g
 CROSS JOIN LATERAL (SELECT a.payload FROM status.managedclusteraddons a
 	WHERE a.name = g.name AND a.leaf_hub_name = g.leaf_hub_name AND a.said = g.said LIMIT 1) one`
 
@@ -169,8 +175,8 @@ func (r *reading) shared(value []byte, before string) string {
 	return known
 }
 
-// payloads reads rows of id or subject, leaf hub, payload, and the number of equal ones.
-func (r *reading) payloads(ctx context.Context, kind aggregated, sql string, ids []string) error {
+// payloads reads rows of id or name, leaf hub, payload, and the number of equal ones.
+func (r *reading) payloads(ctx context.Context, kind aggregated, sql string, ids any) error {
 	rows, err := r.tx.Query(ctx, sql, ids)
 	if err != nil {
 		return err

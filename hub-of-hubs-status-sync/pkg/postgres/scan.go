@@ -38,8 +38,9 @@ func (s *Store) Scan(ctx context.Context, after status.Key, limit int) ([]status
 const zeroID = "00000000-0000-0000-0000-000000000000"
 
 func (s *Store) scanKind(ctx context.Context, kind aggregated, after string, limit int) ([]string, error) {
-	if kind.spec == "" {
-		return texts(s.pool.Query(ctx, addOnNames, after, limit))
+	if kind.only != "" {
+		return texts(s.pool.Query(ctx, `SELECT $1::text WHERE $1 > $2
+	AND EXISTS (SELECT FROM status.managedclusteraddons WHERE name = $1)`, kind.only, after))
 	}
 	if after == "" {
 		after = zeroID
@@ -49,16 +50,8 @@ WHERE id > $1::uuid AND NOT deleted AND $2 IN ('', payload -> 'metadata' ->> 'na
 ORDER BY id LIMIT $3`, after, s.namespace, limit))
 }
 
-// addOnNames is a loose index scan (https://wiki.postgresql.org/wiki/Loose_indexscan): there are few names with many rows
-// each.
-const addOnNames = `WITH RECURSIVE next(name) AS (
-	(SELECT name FROM status.managedclusteraddons WHERE name > $1 ORDER BY name LIMIT 1)
-	UNION ALL
-	SELECT (SELECT a.name FROM status.managedclusteraddons a WHERE a.name > next.name ORDER BY a.name LIMIT 1)
-	FROM next WHERE next.name IS NOT NULL)
-SELECT name FROM next WHERE name IS NOT NULL LIMIT $2`
-
-// policiesOfHub is a loose index scan over the unique index, for the same reason.
+// policiesOfHub is a loose index scan over the unique index (https://wiki.postgresql.org/wiki/Loose_indexscan): there are few
+// policies with many rows each.
 const policiesOfHub = `WITH RECURSIVE next(id) AS (
 	(SELECT id FROM status.compliance WHERE leaf_hub_name = $1 ORDER BY id LIMIT 1)
 	UNION ALL
@@ -93,8 +86,8 @@ func (a aggregated) ofHub() string {
 	switch {
 	case a.rows == complianceTable:
 		return policiesOfHub
-	case a.spec == "":
-		return `SELECT DISTINCT name FROM status.` + a.rows + ` WHERE leaf_hub_name = $1 AND name <> ''`
+	case a.only != "":
+		return `SELECT name FROM status.managedclusteraddons WHERE leaf_hub_name = $1 AND name = '` + a.only + `' LIMIT 1`
 	}
 	return fmt.Sprintf(`SELECT DISTINCT s.id::text
 FROM status.%[2]s t JOIN spec.%[1]s s ON hub_of_hubs.subject('%[2]s', t.payload) = hub_of_hubs.subject('%[1]s', s.payload)

@@ -80,6 +80,9 @@ func TestRoleIsLeast(t *testing.T) {
 		if entry.Subresource {
 			want[name+"/status"] = []string{"patch"}
 		}
+		if entry.Creates && entry.Owner.Empty() {
+			verbs[0], want[name+"/status"] = "get helloworld", []string{"patch helloworld"}
+		}
 		slices.Sort(verbs)
 		want[name] = verbs
 	}
@@ -89,7 +92,10 @@ func TestRoleIsLeast(t *testing.T) {
 	for _, rule := range role.Rules {
 		for _, group := range rule.APIGroups {
 			for _, resource := range rule.Resources {
-				verbs := append(got[group+"/"+resource], rule.Verbs...)
+				verbs := got[group+"/"+resource]
+				for _, verb := range rule.Verbs {
+					verbs = append(verbs, strings.Join(append([]string{verb}, rule.ResourceNames...), " "))
+				}
 				slices.Sort(verbs)
 				got[group+"/"+resource] = verbs
 			}
