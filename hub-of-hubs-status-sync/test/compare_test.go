@@ -43,14 +43,15 @@ func (w *world) compare() error {
 	return nil
 }
 
-// desired is what the rows make of an object. A hub is stale after 5 minutes.
+// desired is what the rows make of an object. A hub whose writer states an interval
+// is stale after 5 minutes.
 func desired(rows status.Object, beats status.Heartbeats) ([]status.Desired, error) {
 	if !rows.Found {
 		return nil, fmt.Errorf("%s %s is not found", rows.Key.Kind, rows.Key.ID)
 	}
 	stale := map[string]time.Time{}
-	for hub, last := range beats.Last {
-		if beats.Now.Sub(last) > 5*time.Minute {
+	for hub := range beats.Interval {
+		if last := beats.Last[hub]; beats.Now.Sub(last) > 5*time.Minute {
 			stale[hub] = last
 		}
 	}

@@ -46,7 +46,8 @@ func TestEvents(t *testing.T) {
 	stale := w.known(gvk, "placementrules", "stale", map[string]any{}, status.KindPlacementRule)
 	short := w.known(gvk, "placementrules", "short", map[string]any{}, status.KindPlacementRule)
 	well := w.known(gvk, "placementrules", "well", map[string]any{}, status.KindPlacementRule)
-	w.exec("INSERT INTO status.leaf_hub_heartbeats VALUES ('hub1', now() - interval '1 hour'), ('hub2', now())")
+	w.beat("hub1", time.Hour)
+	w.beat("hub2", 0)
 	w.row("placementrules", "hub1", "stale", stale, map[string]any{"status": map[string]any{}})
 	w.row("placementrules", "hub2", "well", well, map[string]any{"status": map[string]any{}})
 	change := func(n int) {

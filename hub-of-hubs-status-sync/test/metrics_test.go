@@ -5,6 +5,7 @@ package hubofhubs
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
@@ -74,11 +75,15 @@ func TestMetrics(t *testing.T) {
 	if _, sum := w.metricAndSum("lag_seconds", kind); sum-lagSum > patience.Seconds() {
 		t.Errorf("the lag is %g s", sum-lagSum)
 	}
-	w.exec("INSERT INTO status.leaf_hub_heartbeats VALUES ('hub1', now() - interval '1 hour'), ('hub2', now())")
-	w.eventually("hub1 is stale, hub2 is not", func() error {
+	w.beat("hub1", time.Hour)
+	w.beat("hub2", 0)
+	w.exec("INSERT INTO status.leaf_hub_heartbeats (leaf_hub_name, last_timestamp) VALUES ('bridge', now() AT TIME ZONE 'UTC' - interval '59 minutes')")
+	w.eventually("hub1 is stale, hub2 is not, nor is one whose writer states no interval", func() error {
 		one, two := w.metric("leaf_hub_stale", map[string]string{"leaf_hub": "hub1"}), w.metric("leaf_hub_stale", map[string]string{"leaf_hub": "hub2"})
-		if one != 1 || two != 0 {
-			return fmt.Errorf("%v and %v", one, two)
+		bridge := w.metric("leaf_hub_stale", map[string]string{"leaf_hub": "bridge"})
+		age := w.metric("leaf_hub_heartbeat_age_seconds", map[string]string{"leaf_hub": "bridge"})
+		if one != 1 || two != 0 || bridge != 0 || age < 59*60 || age > 59*60+patience.Seconds() {
+			return fmt.Errorf("stale: %v, %v and %v, which is %v s old", one, two, bridge, age)
 		}
 		return nil
 	})

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -143,16 +144,17 @@ func TestStaleHub(t *testing.T) {
 	id := w.policy("policy")
 	w.comply(id, "hub1", "a", "compliant")
 	w.comply(id, "hub2", "b", "compliant")
-	w.exec("INSERT INTO status.leaf_hub_heartbeats (leaf_hub_name) VALUES ('hub1'), ('hub2')")
+	w.beat("hub1", 0)
+	w.beat("hub2", 0)
 	w.sync()
 	w.field(status.KindPolicy, w.namespace, "policy", "Compliant", "status", "compliant")
-	w.exec("UPDATE status.leaf_hub_heartbeats SET last_timestamp = now() - interval '1 hour' WHERE leaf_hub_name = 'hub2'")
+	w.beat("hub2", time.Hour)
 	w.field(status.KindPolicy, w.namespace, "policy", nil, "status", "compliant")
 	w.field(status.KindPolicy, w.namespace, "policy", []any{
 		map[string]any{"clustername": "a", "clusternamespace": "a", "compliant": "Compliant"},
 		map[string]any{"clustername": "b", "clusternamespace": "b"},
 	}, "status", "status")
-	w.exec("UPDATE status.leaf_hub_heartbeats SET last_timestamp = now() WHERE leaf_hub_name = 'hub2'")
+	w.beat("hub2", 0)
 	w.field(status.KindPolicy, w.namespace, "policy", "Compliant", "status", "compliant")
 }
 

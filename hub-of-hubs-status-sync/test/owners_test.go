@@ -93,7 +93,7 @@ func TestOwnerDeleted(t *testing.T) {
 			for _, table := range []string{"placementdecisions", "subscription_statuses", "subscription_reports"} {
 				w.exec("UPDATE status." + table + " SET payload = payload || '{\"later\": 1}' WHERE leaf_hub_name = 'hub1'")
 			}
-			w.exec("INSERT INTO status.leaf_hub_heartbeats VALUES ('hub1', now() - interval '1 hour')")
+			w.beat("hub1", time.Hour)
 			w.comply(ids["policy"], "hub1", "later", "unknown")
 			w.keys = w.keys[:2] // the policy and the rule
 			w.converge()
@@ -129,7 +129,7 @@ func TestOwnerDeleting(t *testing.T) {
 	for _, object := range w.owned() {
 		w.must(w.client.Delete(t.Context(), &object))
 	}
-	w.exec("INSERT INTO status.leaf_hub_heartbeats VALUES ('hub1', now() - interval '1 hour')")
+	w.beat("hub1", time.Hour)
 	w.comply(ids["policy"], "hub1", "later", "unknown")
 	w.keys = w.keys[:2] // the policy and the rule
 	w.converge()

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -66,9 +67,8 @@ func (c *changer) one(of ...string) string { return of[c.IntN(len(of))] }
 
 // heartbeat has a hub beat, or go stale.
 func (c *changer) heartbeat(tx pgx.Tx) error {
-	age := c.one("0 seconds", "0 seconds", fmt.Sprintf("%d minutes", 60+c.IntN(60)))
-	_, err := tx.Exec(c.Context(), `INSERT INTO status.leaf_hub_heartbeats VALUES ($1, now() - $2::interval)
-ON CONFLICT (leaf_hub_name) DO UPDATE SET last_timestamp = excluded.last_timestamp`, fmt.Sprintf("hub%d", c.IntN(3)), age)
+	age := []time.Duration{0, 0, time.Duration(60+c.IntN(60)) * time.Minute}[c.IntN(3)]
+	_, err := tx.Exec(c.Context(), beatSQL, fmt.Sprintf("hub%d", c.IntN(3)), age.Seconds(), 1.0)
 	return err
 }
 

@@ -230,7 +230,7 @@ func TestCreatedLate(t *testing.T) {
 	w.exec("DELETE FROM status.subscription_reports")
 	w.converge()
 	slow.open()
-	w.exec("INSERT INTO status.leaf_hub_heartbeats VALUES ('hub1', now() - interval '1 hour')")
+	w.beat("hub1", time.Hour)
 	w.converge()
 }
 

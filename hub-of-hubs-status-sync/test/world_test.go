@@ -185,7 +185,7 @@ func (w *world) syncThrough(through func(syncer.Store) syncer.Store, change ...f
 			if err != nil {
 				return nil, err
 			}
-			return through(aged{store}), nil
+			return through(store), nil
 		})
 	})
 }

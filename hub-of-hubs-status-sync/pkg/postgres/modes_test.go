@@ -4,6 +4,7 @@ package postgres
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -34,7 +35,7 @@ func TestQueryModes(t *testing.T) {
 			if diff := cmp.Diff(status.Result{Written: 4, Removed: 2}, apply(t, store, "hub1", batch)); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
-			if err := store.Heartbeat(t.Context(), "hub1"); err != nil {
+			if err := store.Heartbeat(t.Context(), "hub1", 10*time.Second); err != nil {
 				t.Error(err)
 			}
 			got, _ := look(t, store, at.Next)
@@ -46,8 +47,8 @@ func TestQueryModes(t *testing.T) {
 				t.Fatal(err)
 			}
 			snapshot, err := store.Read(t.Context(), keys)
-			if err != nil || snapshot.Rows != 8 || len(snapshot.Heartbeats.Last) != 1 {
-				t.Errorf("read %d rows, heartbeats %v, %v; want 8 and one", snapshot.Rows, snapshot.Heartbeats.Last, err)
+			if err != nil || snapshot.Rows != 8 || snapshot.Heartbeats.Interval["hub1"] != 10*time.Second {
+				t.Errorf("read %d rows, heartbeats %v, %v; want 8 and one of hub1 each 10s", snapshot.Rows, snapshot.Heartbeats, err)
 			}
 			if _, err := store.KeysOfHub(t.Context(), "hub1"); err != nil {
 				t.Error(err)

@@ -210,24 +210,36 @@ type querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }
 
-// heartbeats reads the column, which has no time zone, in the session's time zone, in which the column's default is written.
-// So both clocks are absolute times, also when summer time begins or ends. A standby returns errStandby.
+// heartbeatsQuery returns the last heartbeats, and when the next ones are due. The columns have no time zone: their times are
+// UTC, as the original transport bridge writes them. A hub's beat is the range from its last heartbeat to the next one. A
+// writer that does not know the column, such as the bridge, leaves the beat of another heartbeat, which states nothing of the
+// last one. to_jsonb serves a table without the column, too.
+const heartbeatsQuery = `
+SELECT clock_timestamp(), pg_postmaster_start_time(), pg_is_in_recovery(), h.leaf_hub_name, h.last_timestamp AT TIME ZONE 'UTC',
+	CASE WHEN lower(h.beat) = h.last_timestamp AND isfinite(upper(h.beat)) THEN upper(h.beat) AT TIME ZONE 'UTC' END
+FROM (SELECT) one LEFT JOIN (
+	SELECT t.leaf_hub_name, t.last_timestamp, (to_jsonb(t) ->> 'beat')::tsrange AS beat FROM status.leaf_hub_heartbeats t
+) h ON isfinite(h.last_timestamp)`
+
+// heartbeats reads the last heartbeats. A standby returns errStandby.
 func heartbeats(ctx context.Context, in querier) (status.Heartbeats, error) {
-	all := status.Heartbeats{Last: map[string]time.Time{}}
-	rows, err := in.Query(ctx, `SELECT clock_timestamp(), pg_postmaster_start_time(), pg_is_in_recovery(), h.leaf_hub_name, h.last_timestamp::timestamptz
-FROM (SELECT) one LEFT JOIN status.leaf_hub_heartbeats h ON isfinite(h.last_timestamp)`)
+	all := status.Heartbeats{Last: map[string]time.Time{}, Interval: map[string]time.Duration{}}
+	rows, err := in.Query(ctx, heartbeatsQuery)
 	if err != nil {
 		return all, err
 	}
 	var standby bool
 	var leafHub *string
-	var last *time.Time
-	_, err = pgx.ForEachRow(rows, []any{&all.Now, &all.Started, &standby, &leafHub, &last}, func() error {
+	var last, due *time.Time
+	_, err = pgx.ForEachRow(rows, []any{&all.Now, &all.Started, &standby, &leafHub, &last, &due}, func() error {
 		if standby {
 			return errStandby
 		}
 		if leafHub != nil && last != nil {
 			all.Last[*leafHub] = *last
+		}
+		if leafHub != nil && last != nil && due != nil {
+			all.Interval[*leafHub] = due.Sub(*last)
 		}
 		return nil
 	})

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -42,13 +43,14 @@ WHERE leaf_hub_name = $1 AND `+nameOf+` <> ''`, leafHub)
 }
 
 // Heartbeat implements status.Writer.
-func (s *Store) Heartbeat(ctx context.Context, leafHub string) error {
+func (s *Store) Heartbeat(ctx context.Context, leafHub string, interval time.Duration) error {
 	if problem := nameProblem(leafHub); problem != "" {
 		return fmt.Errorf("the leaf hub's name %q %s", leafHub, problem)
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	_, err := s.pool.Exec(ctx, `INSERT INTO status.leaf_hub_heartbeats (leaf_hub_name, last_timestamp) VALUES ($1, now())
-ON CONFLICT (leaf_hub_name) DO UPDATE SET last_timestamp = excluded.last_timestamp`, leafHub)
+	_, err := s.pool.Exec(ctx, `INSERT INTO status.leaf_hub_heartbeats (leaf_hub_name, last_timestamp, beat)
+SELECT $1, at, tsrange(at, at + make_interval(secs => $2)) FROM (SELECT now() AT TIME ZONE 'UTC' AS at) clock
+ON CONFLICT (leaf_hub_name) DO UPDATE SET last_timestamp = excluded.last_timestamp, beat = excluded.beat`, leafHub, interval.Seconds())
 	return s.wrap(err, "write the heartbeat of leaf hub %q", leafHub)
 }

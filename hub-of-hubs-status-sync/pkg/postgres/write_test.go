@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sync/errgroup"
@@ -179,7 +180,7 @@ func TestHeartbeat(t *testing.T) {
 	d := newDatabase(t)
 	store := d.open(writer)
 	for range 2 {
-		if err := store.Heartbeat(t.Context(), "hub1"); err != nil {
+		if err := store.Heartbeat(t.Context(), "hub1", 10*time.Second); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -188,7 +189,7 @@ func TestHeartbeat(t *testing.T) {
 	if err != nil || len(all.Last) != 1 || all.Now.Before(all.Last["hub1"]) {
 		t.Errorf("got %+v, %v; want one of hub1, not later than now", all, err)
 	}
-	if err := store.Heartbeat(t.Context(), strings.Repeat("x", 64)); err == nil {
+	if err := store.Heartbeat(t.Context(), strings.Repeat("x", 64), time.Second); err == nil {
 		t.Error("a name that does not fit was taken")
 	}
 }

@@ -21,12 +21,12 @@ func (l *leaf) silent(why string) {
 	}
 }
 
-// beats checks that there is a heartbeat.
+// beats checks that there is a heartbeat, which states the interval.
 func (l *leaf) beats() {
 	l.Helper()
 	before := l.database.beaten()
-	if err := l.beatOnce(l.Context()); err != nil || l.database.beaten() != before+1 {
-		l.Errorf("%d beats, %v; want one", l.database.beaten()-before, err)
+	if err := l.beatOnce(l.Context()); err != nil || l.database.beaten() != before+1 || l.database.stated != l.heartbeat {
+		l.Errorf("%d beats, %v, each %s; want one, each %s", l.database.beaten()-before, err, l.database.stated, l.heartbeat)
 	}
 }
 

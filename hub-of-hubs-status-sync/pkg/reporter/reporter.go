@@ -305,7 +305,7 @@ func (r *reporter) beatOnce(ctx context.Context) error {
 	if err := r.alive(limited); err != nil {
 		return fmt.Errorf("check the leaf hub's API server: %w", err)
 	}
-	return r.store.Heartbeat(limited, r.leafHub)
+	return r.store.Heartbeat(limited, r.leafHub, r.heartbeat)
 }
 
 // notRight returns the reason why the leaf hub's rows may not be right, or nil.

@@ -63,6 +63,8 @@ type database struct {
 	rows    map[string]string
 	batches []status.Batch
 	beats   int
+	// stated is the interval of the last heartbeat.
+	stated  time.Duration
 	refuses error
 	// before is called before a batch is written.
 	before func()
@@ -124,10 +126,11 @@ func (d *database) Present(ctx context.Context, _ string) (status.Inventory, err
 	return there, nil
 }
 
-func (d *database) Heartbeat(context.Context, string) error {
+func (d *database) Heartbeat(_ context.Context, _ string, interval time.Duration) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.beats++
+	d.stated = interval
 	return nil
 }
 

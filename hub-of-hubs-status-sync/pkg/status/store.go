@@ -63,6 +63,9 @@ type Heartbeats struct {
 	Started time.Time
 	// Last has no entry for a leaf hub that never sent one.
 	Last map[string]time.Time
+	// Interval is the time from the last heartbeat to the next one, as its writer stated it. It has no entry for a leaf hub
+	// whose last heartbeat was written without one, for example by the original transport bridge.
+	Interval map[string]time.Duration
 }
 
 // ComplianceRow is one row of status.compliance of one policy.
@@ -193,6 +196,6 @@ type Writer interface {
 	Apply(ctx context.Context, leafHub string, batch Batch) (Result, error)
 	// Present returns the objects with rows of the leaf hub, so that the caller can delete obsolete ones.
 	Present(ctx context.Context, leafHub string) (Inventory, error)
-	// Heartbeat records that the leaf hub is up.
-	Heartbeat(ctx context.Context, leafHub string) error
+	// Heartbeat records that the leaf hub is up, and states the interval after which the next heartbeat follows.
+	Heartbeat(ctx context.Context, leafHub string, interval time.Duration) error
 }

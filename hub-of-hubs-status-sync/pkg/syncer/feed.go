@@ -190,13 +190,7 @@ func (f *feed) readHeartbeats(ctx context.Context) error {
 		return fmt.Errorf("read the heartbeats: %w", err)
 	}
 	stale, changed := f.keys.publish(heartbeats)
-	for hub := range heartbeats.Last {
-		value := 0.0
-		if _, found := stale[hub]; found {
-			value = 1
-		}
-		staleHub.WithLabelValues(hub).Set(value)
-	}
+	showHubs(heartbeats, stale)
 	for _, hub := range changed {
 		_, found := stale[hub]
 		klog.FromContext(ctx).Info("Leaf hub changed", "leafHub", hub, "stale", found)
@@ -205,6 +199,18 @@ func (f *feed) readHeartbeats(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// showHubs sets the metrics of each leaf hub.
+func showHubs(heartbeats status.Heartbeats, stale map[string]time.Time) {
+	for hub, last := range heartbeats.Last {
+		value := 0.0
+		if _, found := stale[hub]; found {
+			value = 1
+		}
+		staleHub.WithLabelValues(hub).Set(value)
+		beatAge.WithLabelValues(hub).Set(heartbeats.Now.Sub(last).Seconds())
+	}
 }
 
 // readChanges requests the keys whose rows changed since the cursor. It reports

@@ -13,10 +13,12 @@ import (
 	"open-cluster-management.io/helloworld-addon/hub-of-hubs-status-sync/pkg/status"
 )
 
-// heartbeatsOf are heartbeats of hubs with their ages.
+// heartbeatsOf are heartbeats of hubs with their ages, of writers that state an
+// interval of a second.
 func heartbeatsOf(ages map[string]time.Duration) status.Heartbeats {
-	beats := status.Heartbeats{Now: time.Unix(5000, 0), Last: map[string]time.Time{}}
+	beats := status.Heartbeats{Now: time.Unix(5000, 0), Last: map[string]time.Time{}, Interval: map[string]time.Duration{}}
 	for hub, age := range ages {
+		beats.Interval[hub] = time.Second
 		beats.Last[hub] = beats.Now.Add(-age)
 	}
 	return beats

@@ -153,9 +153,8 @@ func TestFeedFails(t *testing.T) {
 // otherwise.
 func TestFeedStale(t *testing.T) {
 	f := newTestFeed(t, &fakeSource{ofHub: map[string][]status.Key{"hub1": {policyKey("a")}, "hub2": {policyKey("b")}}})
-	now := time.Unix(5000, 0)
 	beats := func(one, two time.Duration) {
-		f.source.beats = status.Heartbeats{Now: now, Last: map[string]time.Time{"hub1": now.Add(-one), "hub2": now.Add(-two)}}
+		f.source.beats = heartbeatsOf(map[string]time.Duration{"hub1": one, "hub2": two})
 	}
 	looked := func(what string, want ...string) {
 		t.Helper()

@@ -58,9 +58,9 @@ func (k *keys) endRound() {
 // returns the stale hubs, and those that became stale, recovered, or have another
 // last heartbeat; the first call returns none of the latter.
 func (k *keys) publish(heartbeats status.Heartbeats) (stale map[string]time.Time, changed []string) {
-	stale = plan.StaleHubs(heartbeats, k.staleAfter)
 	k.mu.Lock()
 	before, doubted := k.stale, k.doubted
+	stale = plan.StaleHubs(heartbeats, k.staleAfter, before)
 	k.stale, k.doubted = stale, map[status.Key]bool{}
 	k.mu.Unlock()
 	if before == nil {
@@ -79,9 +79,9 @@ func (k *keys) publish(heartbeats status.Heartbeats) (stale map[string]time.Time
 // only between two looks of the feed would mark the object as stale until the next
 // scan.
 func (k *keys) staleBy(rows status.Object, heartbeats status.Heartbeats) map[string]time.Time {
-	stale := plan.StaleHubs(heartbeats, k.staleAfter)
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	stale := plan.StaleHubs(heartbeats, k.staleAfter, k.stale)
 	if plan.HasRowsOf(rows, plan.ChangedHubs(k.stale, stale)) {
 		k.doubted[rows.Key] = true
 	}

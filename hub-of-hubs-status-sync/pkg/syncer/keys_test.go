@@ -57,9 +57,8 @@ func TestKeysOfUnknownKinds(t *testing.T) {
 
 // TestFirstPublish: at the start every key is requested anyway, so no hub counts as changed.
 func TestFirstPublish(t *testing.T) {
-	now := time.Unix(1000, 0)
-	k := newTestKeys(t, testclock.NewFakeClock(now))
-	old := status.Heartbeats{Now: now, Last: map[string]time.Time{"hub1": now.Add(-time.Hour)}}
+	k := newTestKeys(t, testclock.NewFakeClock(time.Unix(1000, 0)))
+	old := heartbeatsOf(map[string]time.Duration{"hub1": time.Hour})
 	stale, changed := k.publish(old)
 	if len(stale) != 1 || len(changed) != 0 {
 		t.Errorf("stale are %v, changed %v, want hub1 and none", stale, changed)
@@ -69,7 +68,7 @@ func TestFirstPublish(t *testing.T) {
 	default:
 		t.Error("the syncers still wait")
 	}
-	old.Last["hub1"] = now
+	old.Last["hub1"] = old.Now
 	if stale, changed = k.publish(old); len(stale) != 0 || len(changed) != 1 {
 		t.Errorf("stale are %v, changed %v, want none and hub1", stale, changed)
 	}

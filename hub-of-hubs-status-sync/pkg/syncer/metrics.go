@@ -23,10 +23,12 @@ var (
 	shortened = prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: namespace, Subsystem: subsystem,
 		Name: "objects_shortened", Help: "Objects with a list that was shortened to fit."}, []string{"kind"})
 	staleHub = prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: namespace, Subsystem: subsystem,
-		Name: "leaf_hub_stale", Help: "1 if the leaf hub's last heartbeat is too old."}, []string{"leaf_hub"})
+		Name: "leaf_hub_stale", Help: "1 if the leaf hub's last heartbeat is too old for the interval that its writer states."}, []string{"leaf_hub"})
+	beatAge = prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: namespace, Subsystem: subsystem,
+		Name: "leaf_hub_heartbeat_age_seconds", Help: "Age of the leaf hub's last heartbeat when the database was last polled."}, []string{"leaf_hub"})
 )
 
 // allKinds is the value of the label kind for failures that concern no single kind.
 const allKinds = "all"
 
-var collectors = []prometheus.Collector{lag, rowsRead, written, failures, available, shortened, staleHub}
+var collectors = []prometheus.Collector{lag, rowsRead, written, failures, available, shortened, staleHub, beatAge}

@@ -33,7 +33,7 @@ func TestValidateReportsEverything(t *testing.T) {
 		"--kube-api-burst=0 must be 1 or more",
 		"--kube-api-qps=0 must be above 0",
 		"--scan-period=0s must be 1m or more",
-		"--stale-after=0s must be 10s or more, and several times the leaf hubs' heartbeat interval",
+		"--stale-after=0s must be 10s or more",
 		`--sync-interval="5" (or $HOH_STATUS_SYNC_INTERVAL) must be a duration of 100ms or more, for example 5s`,
 		"--workers=0 must be from 1 to 100",
 		`logging.format: Invalid value: "xml": Unsupported log format`,
@@ -66,7 +66,7 @@ func TestFlags(t *testing.T) {
 		"--metrics-bind-address=:8384 the address of the metrics endpoint; 0 disables it",
 		"--metrics-secure=true serve metrics by HTTPS, to clients that the global hub authorizes to get /metrics",
 		"--scan-period=1h0m0s the time in which every object is synced once, even if nothing changed",
-		"--stale-after=5m0s the age of a leaf hub's last heartbeat after which the good states that it reported no longer count",
+		"--stale-after=5m0s how long after its last heartbeat a leaf hub is stale, and the good states that it reported no longer count: this, or three of the intervals that its writer states, whichever is longer; a leaf hub whose writer states none is never stale",
 		"--sync-interval=5s how often to poll the database without a notification (default: $HOH_STATUS_SYNC_INTERVAL, or 5s)",
 		"--workers=4 the number of concurrent syncs of each kind",
 	}, got); diff != "" {

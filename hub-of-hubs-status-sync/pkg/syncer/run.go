@@ -117,7 +117,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	o.Options.AddFlags(flags)
 	flags.StringVar(&o.Interval, "sync-interval", o.Interval, "how often to poll the database without a notification (default: $"+envInterval+", or 5s)")
 	flags.DurationVar(&o.ScanPeriod, "scan-period", o.ScanPeriod, "the time in which every object is synced once, even if nothing changed")
-	flags.DurationVar(&o.StaleAfter, "stale-after", o.StaleAfter, "the age of a leaf hub's last heartbeat after which the good states that it reported no longer count")
+	flags.DurationVar(&o.StaleAfter, "stale-after", o.StaleAfter, "how long after its last heartbeat a leaf hub is stale, and the good states that it reported no longer count: this, or three of the intervals that its writer states, whichever is longer; a leaf hub whose writer states none is never stale")
 	flags.IntVar(&o.Workers, "workers", o.Workers, "the number of concurrent syncs of each kind")
 	addOriginalFlags(flags, o.Logging, &o.ignored)
 }
@@ -136,7 +136,7 @@ func (o *Options) Validate() error {
 		report("--scan-period=%s must be 1m or more", o.ScanPeriod)
 	}
 	if o.StaleAfter < 10*time.Second {
-		report("--stale-after=%s must be 10s or more, and several times the leaf hubs' heartbeat interval", o.StaleAfter)
+		report("--stale-after=%s must be 10s or more", o.StaleAfter)
 	}
 	if o.Workers < 1 || o.Workers > 100 {
 		report("--workers=%d must be from 1 to 100", o.Workers)

@@ -123,7 +123,7 @@ func (b *bench) loadHub(ctx context.Context, hub int) error {
 	if size > b.options.MaxDisk {
 		return fmt.Errorf("the database's directory has %d bytes, --max-disk=%d", size, b.options.MaxDisk)
 	}
-	if err := b.store.Heartbeat(ctx, hubName(hub)); err != nil {
+	if err := b.store.Heartbeat(ctx, hubName(hub), 10*time.Second); err != nil {
 		return err
 	}
 	if b.options.Copy {

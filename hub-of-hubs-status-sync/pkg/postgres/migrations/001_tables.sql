@@ -1,4 +1,7 @@
--- The tables of hub-of-hubs (https://github.com/stolostron/hub-of-hubs-postgresql). Existing ones are not changed.
+-- The tables of hub-of-hubs (https://github.com/stolostron/hub-of-hubs-postgresql). Existing ones are not changed, except for
+-- one nullable column at the end of leaf_hub_heartbeats. The original transport bridge inserts rows without naming the
+-- columns (INSERT INTO status.compliance VALUES …), so a column can only be added at the end of a table of status, nullable or
+-- with a default. The original spec sync copies whole rows of spec to history, so no column can be added to a table of spec.
 CREATE SCHEMA IF NOT EXISTS spec;
 CREATE SCHEMA IF NOT EXISTS status;
 CREATE SCHEMA IF NOT EXISTS local_spec;
@@ -112,8 +115,11 @@ CREATE UNIQUE INDEX IF NOT EXISTS managed_clusters_leaf_hub_name_metadata_name_i
 
 CREATE TABLE IF NOT EXISTS status.leaf_hub_heartbeats (
     leaf_hub_name varchar(63) NOT NULL,
-    last_timestamp timestamp NOT NULL DEFAULT now()
+    last_timestamp timestamp NOT NULL DEFAULT (now() AT TIME ZONE 'UTC')
 );
+-- From the last heartbeat to the next one, in UTC like last_timestamp. It counts only while it begins at last_timestamp:
+-- another writer's heartbeat leaves it as it was.
+ALTER TABLE status.leaf_hub_heartbeats ADD COLUMN IF NOT EXISTS beat tsrange;
 CREATE UNIQUE INDEX IF NOT EXISTS leaf_hub_heartbeats_leaf_hub_idx ON status.leaf_hub_heartbeats (leaf_hub_name);
 
 -- The last one is this add-on's; hub-of-hubs has the others.

@@ -9,22 +9,57 @@ import (
 	"open-cluster-management.io/helloworld-addon/internal/retry"
 )
 
-// StaleHubs returns the hubs whose last heartbeat is older than after, with the
-// time of that heartbeat. A hub without any heartbeat is not stale: the original
-// writers of the hub of hubs may send none. No hub is stale within after of the
-// database's start, because no hub could send a heartbeat while the database was
-// down.
-func StaleHubs(heartbeats status.Heartbeats, after time.Duration) map[string]time.Time {
+// missedBeats is the number of a leaf hub's intervals without a heartbeat after
+// which the hub is stale.
+const missedBeats = 3
+
+// maxInterval bounds a stated interval, so that missedBeats of it fit a Duration.
+const maxInterval = 365 * 24 * time.Hour
+
+// StaleHubs returns the stale leaf hubs with the time of their last heartbeat. A
+// hub is stale when its last heartbeat is older than after, and older than
+// missedBeats of the intervals that its writer stated. A hub whose writer stated
+// none is never stale: the original writers of the hub of hubs send heartbeats at
+// an interval that the database does not know, for example once an hour.
+//
+// No hub could send a heartbeat while the database was down. So after a start of
+// its server the age is not measured at the current time, but
+//
+//   - until the hub had time for missedBeats heartbeats, at the newest heartbeat of
+//     all hubs from before the start, which is about when the database went down;
+//   - then, until it had the whole time, at the newest heartbeat of all hubs.
+//
+// A hub of before, the previous result, stays stale until its next heartbeat.
+func StaleHubs(heartbeats status.Heartbeats, after time.Duration, before map[string]time.Time) map[string]time.Time {
 	stale := map[string]time.Time{}
-	if heartbeats.Now.Sub(heartbeats.Started) <= after {
-		return stale
-	}
-	for hub, last := range heartbeats.Last {
-		if heartbeats.Now.Sub(last) > after {
+	running := heartbeats.Now.Sub(heartbeats.Started)
+	newest, down := newestUntil(heartbeats.Last, heartbeats.Now), newestUntil(heartbeats.Last, heartbeats.Started)
+	for hub, interval := range heartbeats.Interval {
+		last, patience := heartbeats.Last[hub], missedBeats*min(interval, maxInterval)
+		limit := max(patience, after)
+		measuredAt := heartbeats.Now
+		switch {
+		case running <= patience:
+			measuredAt = down
+		case running <= limit:
+			measuredAt = newest
+		}
+		if known, found := before[hub]; measuredAt.Sub(last) > limit || found && known.Equal(last) {
 			stale[hub] = last
 		}
 	}
 	return stale
+}
+
+// newestUntil returns the newest heartbeat that is not after end.
+func newestUntil(last map[string]time.Time, end time.Time) time.Time {
+	var newest time.Time
+	for _, at := range last {
+		if at.After(newest) && !at.After(end) {
+			newest = at
+		}
+	}
+	return newest
 }
 
 // ChangedHubs returns the hubs that are in one map only, or in both with different
