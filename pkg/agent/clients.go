@@ -17,6 +17,7 @@ import (
 	"k8s.io/component-base/version"
 	"k8s.io/klog/v2"
 
+	"open-cluster-management.io/helloworld-addon/internal/kubeconfig"
 	"open-cluster-management.io/helloworld-addon/manifests"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/hubclient/credentials"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/kubeclient"
@@ -26,7 +27,7 @@ import (
 // agent runs. They are the same unless the agent is hosted.
 func (a *agent) connect() error {
 	if a.options.Hosted {
-		config, err := a.podConfig()
+		config, err := hostingConfig()
 		if err != nil {
 			return err
 		}
@@ -60,19 +61,12 @@ func (a *agent) client(config *rest.Config) (*kubeclient.Client, error) {
 
 // managedConfig returns the configuration of the managed cluster's client.
 func (a *agent) managedConfig() (*rest.Config, error) {
-	if a.options.Kubeconfig == "" {
-		return a.podConfig()
-	}
 	if a.options.Hosted {
 		if err := a.checkManagedKubeconfig(); err != nil {
 			return nil, err
 		}
 	}
-	config, err := kubeclient.FromFile(a.options.Kubeconfig)
-	if err != nil {
-		return nil, fmt.Errorf("--%s: %w", manifests.FlagKubeconfig, err)
-	}
-	return config, nil
+	return kubeconfig.Load(a.options.Kubeconfig, "--"+manifests.FlagKubeconfig, "the managed cluster")
 }
 
 // checkManagedKubeconfig rejects a kubeconfig with two kinds of credentials. For
@@ -96,14 +90,13 @@ func (a *agent) checkManagedKubeconfig() error {
 	return nil
 }
 
-// podConfig returns the configuration for the cluster where the agent's pod runs.
-func (a *agent) podConfig() (*rest.Config, error) {
+// hostingConfig returns the configuration for the cluster where a hosted agent's pod
+// runs.
+func hostingConfig() (*rest.Config, error) {
 	config, err := rest.InClusterConfig()
 	switch {
-	case errors.Is(err, rest.ErrNotInCluster) && a.options.Hosted:
-		return nil, fmt.Errorf("not running in a pod: --%s is for a pod on a hosting cluster; omit it to run by hand", manifests.FlagHosted)
 	case errors.Is(err, rest.ErrNotInCluster):
-		return nil, fmt.Errorf("not running in a pod: give the managed cluster's kubeconfig by --%s", manifests.FlagKubeconfig)
+		return nil, fmt.Errorf("not running in a pod: --%s is for a pod on a hosting cluster; omit it to run by hand", manifests.FlagHosted)
 	case err != nil:
 		return nil, fmt.Errorf("read the pod's ServiceAccount: %w", err)
 	default:

@@ -93,7 +93,7 @@ func TestWrongUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer taken.Close()
-	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+	runtest.NoCluster(t)
 	garbage := filepath.Join(t.TempDir(), "garbage")
 	if err := os.WriteFile(garbage, []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
@@ -108,9 +108,9 @@ func TestWrongUse(t *testing.T) {
 		{"no flags", nil, "--cluster-name is required"},
 		{"unknown flag", []string{"--no-such-flag"}, "unknown flag: --no-such-flag; see helloworld-agent --help"},
 		{"an argument", []string{"argument"}, `"argument"`},
-		{"not in a pod", names, "by --kubeconfig"},
-		{"missing kubeconfig", append(names, "--kubeconfig=/no/such/file"), "--kubeconfig: read kubeconfig /no/such/file"},
-		{"kubeconfig is garbage", append(names, "--kubeconfig="+garbage), "--kubeconfig: read kubeconfig " + garbage},
+		{"not in a pod", names, "by --kubeconfig or $KUBECONFIG"},
+		{"missing kubeconfig", append(names, "--kubeconfig=/no/such/file"), "read --kubeconfig=/no/such/file: "},
+		{"kubeconfig is garbage", append(names, "--kubeconfig="+garbage), "read --kubeconfig=" + garbage},
 		{"a pod's name alone", append(names, "--kubeconfig="+good, "--pod-name=p"), `--pod-name "p": it needs --pod-uid`},
 		{"health address taken", append(names, "--kubeconfig="+good, "--health-bind-address="+taken.Addr().String()), "listen on --health-bind-address"},
 		{"metrics address taken", append(names, "--kubeconfig="+good, "--health-bind-address=127.0.0.1:0",

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"k8s.io/client-go/tools/clientcmd"
+
 	"open-cluster-management.io/helloworld-addon/internal/testing/fakeapi"
 	"open-cluster-management.io/helloworld-addon/internal/testing/fakepki"
 )
@@ -51,4 +53,15 @@ func Kubeconfig(t *testing.T, server *fakeapi.Server) string {
 		t.Fatal(err)
 	}
 	return file
+}
+
+// NoCluster makes the environment of the test one without a cluster: no $KUBECONFIG, no
+// pod, and another file in place of ~/.kube/config, which does not exist.
+func NoCluster(t *testing.T) {
+	t.Helper()
+	t.Setenv(clientcmd.RecommendedConfigPathEnvVar, "")
+	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+	home := clientcmd.RecommendedHomeFile
+	t.Cleanup(func() { clientcmd.RecommendedHomeFile = home })
+	clientcmd.RecommendedHomeFile = filepath.Join(t.TempDir(), "config")
 }

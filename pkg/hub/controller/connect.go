@@ -15,12 +15,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 	addonv1beta1 "open-cluster-management.io/api/addon/v1beta1"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	workv1 "open-cluster-management.io/api/work/v1"
 
+	"open-cluster-management.io/helloworld-addon/internal/kubeconfig"
 	"open-cluster-management.io/helloworld-addon/manifests"
 )
 
@@ -34,29 +34,13 @@ const (
 
 // hubConfig returns the configuration of the hub's clients.
 func hubConfig(opts *Options) (*rest.Config, error) {
-	config, err := loadConfig(opts.Kubeconfig)
+	config, err := kubeconfig.Load(opts.Kubeconfig, "--kubeconfig", "the hub")
 	if err != nil {
 		return nil, err
 	}
 	config.QPS = opts.KubeAPIQPS
 	config.Burst = opts.KubeAPIBurst
 	return rest.AddUserAgent(config, manifests.ControllerName), nil
-}
-
-func loadConfig(kubeconfig string) (*rest.Config, error) {
-	if kubeconfig == "" {
-		config, err := rest.InClusterConfig()
-		if err != nil {
-			return nil, fmt.Errorf("read the in-cluster configuration: %w: "+
-				"outside of a pod, point --kubeconfig at a file for the hub", err)
-		}
-		return config, nil
-	}
-	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
-	if err != nil {
-		return nil, fmt.Errorf("read --kubeconfig=%s: %w: point it at a kubeconfig file for the hub", kubeconfig, err)
-	}
-	return config, nil
 }
 
 // awaitHub returns when the cluster serves OCM's API. It probes a cluster that does not
