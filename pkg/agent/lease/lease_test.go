@@ -56,7 +56,7 @@ func (s *scene) run() {
 		s.t.Fatal(err)
 	}
 	renewer := New(Config{Spec: spec, Client: client.Leases("copies"), Clock: s.clock,
-		// Almost the shortest waits.
+		// Almost the longest waits after a success, and the shortest after a failure.
 		Random: func() float64 { return 0.99 },
 		Healthy: func() error {
 			if s.healthy.Load() {
@@ -116,22 +116,64 @@ func (s *scene) renewed() time.Time {
 }
 
 // period is long enough for one renewal, jitter included, and too short for two.
-const period = 16 * time.Second
+const period = 17 * time.Second
 
 func TestRenewal(t *testing.T) {
 	s := newScene(t)
 	s.run()
 	s.want("start", s.pass(0), "get", "create")
-	s.want("before the period", s.pass(13*time.Second))
-	s.want("after the period", s.pass(3*time.Second), "update")
-	if got := s.renewed(); !got.Equal(start.Add(16 * time.Second)) {
+	s.want("before the first part of the period", s.pass(14*time.Second))
+	s.want("after it", s.pass(time.Second), "update")
+	if got := s.renewed(); !got.Equal(start.Add(15 * time.Second)) {
 		t.Errorf("renewed at %s", got)
 	}
+	s.want("before the period", s.pass(15*time.Second))
+	s.want("after the period", s.pass(2*time.Second), "update")
 	s.api.Remove("leases", "copies", "helloworld")
 	s.want("deleted by another client", s.pass(period), "update", "get", "create")
 	s.api.Put("leases", s.api.Get("leases", "copies", "helloworld"))
 	s.want("changed by another client", s.pass(period), "update", "get", "update")
 	s.want("afterwards", s.pass(period), "update")
+}
+
+// TestPeriod: the default is a quarter of the lease's duration.
+func TestPeriod(t *testing.T) {
+	for period, want := range map[time.Duration]time.Duration{0: 15 * time.Second, time.Minute: time.Minute} {
+		renewer := New(Config{Spec: spec, Period: period, Clock: clocktesting.NewFakeClock(start), Random: func() float64 { return 0 },
+			Client:  clientFunc(func(context.Context) (*coordinationv1.Lease, error) { return &coordinationv1.Lease{}, nil }),
+			Healthy: func() error { return nil }})
+		renewer.step(t.Context())
+		if got := renewer.step(t.Context()); got != want {
+			t.Errorf("period %s: the second renewal is followed by a wait of %s, want %s", period, got, want)
+		}
+	}
+}
+
+// TestDue: a late renewal does not move the next ones.
+func TestDue(t *testing.T) {
+	const period = 10 * time.Second
+	for _, test := range []struct {
+		name, reason string
+		due          time.Duration // from now
+		random       float64
+		want         time.Duration
+	}{
+		{"in time, at the earliest", "at most once in a period", 0, 0, period},
+		{"in time, at the latest", "jitter makes it longer", 0, 1, 11 * time.Second},
+		{"a slow request", "it does not delay the next one", -time.Second, 0, 9 * time.Second},
+		{"after an outage", "it continues in its own turn", -7 * time.Second, 0.5, 3500 * time.Millisecond},
+		{"after an outage of a period", "the missed renewal is not made up for", -period, 0, period},
+		{"after a long outage", "many missed renewals are not made up for", -47 * time.Second, 0, 3 * time.Second},
+		{"early", "a pause ended before it was due", 3 * time.Second, 1, 3 * time.Second},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			renewer := New(Config{Period: period, Clock: clocktesting.NewFakeClock(start), Random: func() float64 { return test.random }})
+			renewer.due = start.Add(test.due)
+			if got := renewer.next(); got != test.want {
+				t.Errorf("%s: the next is due after %s, want %s", test.reason, got, test.want)
+			}
+		})
+	}
 }
 
 // TestNonsenseIsRepaired: invalid fields are repaired within one period.

@@ -44,7 +44,10 @@ const (
 
 // Config configures a Renewer.
 type Config struct {
-	Spec   Spec
+	Spec Spec
+	// Period is the time between two renewals, which jitter makes up to a tenth
+	// longer. The default is a quarter of the duration in Spec.
+	Period time.Duration
 	Client Client
 	// Healthy returns nil while the lease may be renewed, otherwise the reason why
 	// it may not.
@@ -70,14 +73,18 @@ type Renewer struct {
 	last *coordinationv1.Lease
 	// failures is the number of consecutive failed renewals.
 	failures int
-	// steady reports whether the last attempt succeeded.
-	steady bool
+	// due is when the next renewal is due, or was due while it fails. It is zero before
+	// the first one.
+	due time.Time
 	// logged is the last state that was logged, so that each is logged once.
 	logged string
 }
 
 // New returns a Renewer; Run starts it.
 func New(config Config) *Renewer {
+	if config.Period == 0 {
+		config.Period = plan.Period(config.Spec.Duration)
+	}
 	if config.Random == nil {
 		config.Random = rand.Float64
 	}
@@ -108,11 +115,10 @@ func (r *Renewer) step(ctx context.Context) time.Duration {
 		if r.isNew("paused: " + reason.Error()) {
 			logger.Info("Paused lease renewal", "reason", reason.Error())
 		}
-		r.steady = false
 		r.config.Paused(reason)
 		return healthPeriod
 	}
-	period := plan.Period(r.config.Spec.Duration)
+	period := r.config.Period
 	err := r.renew(ctx)
 	if ctx.Err() != nil {
 		return period
@@ -123,7 +129,6 @@ func (r *Renewer) step(ctx context.Context) time.Duration {
 			logger.Error(explained, "Failed to renew lease, retrying")
 		}
 		r.config.Renewed(explained)
-		r.steady = false
 		r.failures++
 		return plan.AfterFailure(r.failures, period, r.config.Random())
 	}
@@ -132,11 +137,21 @@ func (r *Renewer) step(ctx context.Context) time.Duration {
 	}
 	r.config.Renewed(nil)
 	r.failures = 0
-	if !r.steady {
-		r.steady = true
-		return plan.AfterFirst(period, r.config.Random(), r.config.Random())
+	return r.next()
+}
+
+// next returns the time until the next renewal is due. A renewal that was late because
+// of an outage or a pause does not move the next ones: otherwise all agents that waited
+// for an API server would stay together once it is back.
+func (r *Renewer) next() time.Duration {
+	now := r.config.Clock.Now()
+	if r.due.IsZero() {
+		r.due = now.Add(plan.AfterFirst(r.config.Period, r.config.Random()))
 	}
-	return plan.AfterRenewal(period, r.config.Random())
+	for !r.due.After(now) {
+		r.due = r.due.Add(plan.AfterRenewal(r.config.Period, r.config.Random()))
+	}
+	return r.due.Sub(now)
 }
 
 // isNew reports whether state differs from the state that was logged last, and

@@ -78,7 +78,7 @@ const (
 	// kubelet renews the lease of a node: with the default of 60 s every 15 s.
 	// https://kubernetes.io/docs/concepts/architecture/leases/
 	renewals = 4
-	// jitter is the largest part of the period by which a wait is shorter, so that
+	// jitter is the largest part of the period by which a wait is longer, so that
 	// many agents stay spread over the period.
 	jitter = 0.1
 	// retryBase is the wait after the first failed renewal.
@@ -89,21 +89,21 @@ const (
 	retries = 3
 )
 
-// Period returns the longest time between two renewals of a lease.
+// Period returns the default time between two renewals of a lease.
 func Period(duration time.Duration) time.Duration { return duration / renewals }
 
-// AfterFirst returns the wait after the first renewal, and after the first one that
-// follows a pause or an outage. Many agents may have started, or seen the API server
-// come back, in the same moment. A random part of a wait spreads their next renewals
-// over the period. Both random numbers are at least 0 and less than 1.
-func AfterFirst(period time.Duration, part, random float64) time.Duration {
-	return time.Duration(part * float64(AfterRenewal(period, random)))
+// AfterFirst returns the wait after the first renewal: a random part of the period.
+// Many agents may have started in the same moment, and their next renewals are spread
+// over the period. Random is at least 0 and less than 1.
+func AfterFirst(period time.Duration, random float64) time.Duration {
+	return time.Duration(random * float64(period))
 }
 
-// AfterRenewal returns the wait after any other renewal. Random is at least 0 and
-// less than 1.
+// AfterRenewal returns the time from when a renewal is due until the next one is: the
+// period and up to a tenth more, so that N renewers make at most N renewals within a
+// period on average. Random is at least 0 and less than 1.
 func AfterRenewal(period time.Duration, random float64) time.Duration {
-	return period - time.Duration(random*jitter*float64(period))
+	return period + time.Duration(random*jitter*float64(period))
 }
 
 // AfterFailure returns the wait after so many consecutive failures: between half of

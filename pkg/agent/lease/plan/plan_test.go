@@ -77,22 +77,36 @@ func TestNext(t *testing.T) {
 	}
 }
 
+// TestNextOfTheLongestLease: the API has 32 bits for the duration.
+func TestNextOfTheLongestLease(t *testing.T) {
+	longest := spec
+	longest.Duration = math.MaxInt32 * time.Second
+	if got := *Next(longest, nil, start).Spec.LeaseDurationSeconds; got != math.MaxInt32 {
+		t.Errorf("got %d seconds, want %d", got, math.MaxInt32)
+	}
+}
+
 func TestWaits(t *testing.T) {
-	const period = 15 * time.Second
+	const (
+		period  = 15 * time.Second
+		longest = math.MaxInt32 * time.Second
+	)
 	tests := []struct {
 		name string
 		got  time.Duration
 		want time.Duration
 	}{
-		{"a renewal, at the latest", AfterRenewal(period, 0), period},
-		{"a renewal, at the earliest", AfterRenewal(period, 1), 13500 * time.Millisecond},
-		{"a first renewal, at the earliest", AfterFirst(period, 0, 0), 0},
-		{"a first renewal, at the latest", AfterFirst(period, 1, 0), period},
+		{"a renewal, at the earliest", AfterRenewal(period, 0), period},
+		{"a renewal, at the latest", AfterRenewal(period, 1), 16500 * time.Millisecond},
+		{"a renewal of the longest lease, at the latest", AfterRenewal(longest, 1), longest + longest/10},
+		{"a first renewal, at the earliest", AfterFirst(period, 0), 0},
+		{"a first renewal, at the latest", AfterFirst(period, 1), period},
 		{"a first failure", AfterFailure(1, period, 0), 500 * time.Millisecond},
 		{"a first failure, with jitter", AfterFailure(1, period, 1), 250 * time.Millisecond},
 		{"a third failure", AfterFailure(3, period, 0), 2 * time.Second},
 		{"many failures", AfterFailure(1000, period, 0), 5 * time.Second},
 		{"many failures, with jitter", AfterFailure(1000, period, 1), 2500 * time.Millisecond},
+		{"many failures within the longest period", AfterFailure(1000, longest, 0), longest / 3},
 		{"many failures within a short period", AfterFailure(1000, time.Second, 0), 500 * time.Millisecond},
 		{"many failures within a tiny period", AfterFailure(1000, 100*time.Millisecond, 0), 100 * time.Millisecond},
 	}
