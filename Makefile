@@ -55,6 +55,10 @@ build: ## Build the programs into bin/
 	@test -e bin/helloworld-agent || echo "building the add-on's programs: about a minute the first time"
 	@for p in $(PROGRAMS); do $(GO_BUILD) -ldflags '$(LDFLAGS)' -o bin/$$p ./cmd/$$p; done
 
+.PHONY: run
+run: ## Run the lease sidecar on this machine: ARGS='-lease-name=…' (docs/lease-sidecar.md)
+	@go run -trimpath ./cmd/klusterlet-addon-lease-controller $(ARGS)
+
 .PHONY: image-root
 image-root: build ## Lay the programs out as in the images, for the sandbox's pods
 	@mkdir -p $(IMAGE_ROOT)/usr/local/bin $(AGENT_IMAGE_ROOT)/usr/local/bin
@@ -242,7 +246,7 @@ shell-image: ## Lay out the tests' stand-in for an image with a shell
 help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} \
 		/^[a-z0-9-]+:.*## / {printf "  %-20s %s\n", $$1, $$2}' Makefile
-	@printf '\nVariables: IMAGE, AGENT_IMAGE (IMAGE with -agent), CLUSTERS (%s), SANDBOX_DIR (%s),\nKUBECONFIG (deploy-example), ONCE (demo), KIND_DIR, KIND_PREFIX, KIND_NODE_IMAGE, OCM_IMAGES (kind), VERSION (release)\n' '$(CLUSTERS)' '$(SANDBOX_DIR)'
+	@printf '\nVariables: IMAGE, AGENT_IMAGE (IMAGE with -agent), CLUSTERS (%s), SANDBOX_DIR (%s),\nKUBECONFIG (deploy-example, run), ARGS (run), ONCE (demo), KIND_DIR, KIND_PREFIX, KIND_NODE_IMAGE, OCM_IMAGES (kind), VERSION (release)\n' '$(CLUSTERS)' '$(SANDBOX_DIR)'
 
 .PHONY: fmt
 fmt: bin/golangci-lint ## Format all Go code

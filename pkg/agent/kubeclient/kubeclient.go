@@ -13,7 +13,6 @@ package kubeclient
 import (
 	"fmt"
 	"net/http"
-	"strings"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -24,7 +23,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/gentype"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	addonv1alpha1 "open-cluster-management.io/api/addon/v1alpha1"
 )
 
@@ -59,19 +57,6 @@ type Client struct {
 	events        rest.Interface
 	authorization rest.Interface
 	parameters    runtime.ParameterCodec
-}
-
-// FromFile reads a kubeconfig file with credentials of any kind, to run a program
-// by hand. client-go reads the certificate files that it names again when they
-// change, but not the kubeconfig itself.
-func FromFile(path string) (*rest.Config, error) {
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
-		&clientcmd.ClientConfigLoadingRules{ExplicitPath: path}, &clientcmd.ConfigOverrides{}).ClientConfig()
-	if err != nil {
-		// clientcmd's message may have several lines.
-		return nil, fmt.Errorf("read kubeconfig %s: %s", path, strings.Join(strings.Fields(err.Error()), " "))
-	}
-	return config, nil
 }
 
 // New returns a Client for config, whose QPS and Burst apply to ConfigMaps and

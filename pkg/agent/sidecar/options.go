@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"time"
 
@@ -41,6 +42,13 @@ const (
 	flagVersion        = "version"
 )
 
+// Flags of the original klusterlet-addon-lease-controller without an effect here. See
+// https://github.com/open-cluster-management/klusterlet-addon-lease-controller
+const (
+	flagMetricsHost = "metrics-host"
+	flagMetricsPort = "metrics-port"
+)
+
 // Names of the environment variables.
 const (
 	envWatchNamespace = "WATCH_NAMESPACE"
@@ -59,17 +67,18 @@ type Options struct {
 	// Secret is the name of the Secret with the hub's kubeconfig. With OnManaged it
 	// may be empty, and then no Secret is read.
 	Secret string
-	// LeaseDuration is the duration in the lease, which is renewed four times as
-	// often.
+	// LeaseDuration is the duration in the lease, and the time between two renewals.
 	LeaseDuration time.Duration
 	// StartupDelay is the time after the start without a lease.
 	StartupDelay time.Duration
 	// HealthAddress and MetricsAddress are addresses to listen on, or
 	// httpserver.Off.
 	HealthAddress, MetricsAddress string
-	// Kubeconfig is a file for the managed cluster, to run by hand. If it is empty,
-	// the service account of the pod is used.
+	// Kubeconfig is a file for the managed cluster, to run by hand. Package kubeconfig
+	// has the rules for an empty one.
 	Kubeconfig string
+	// Ignored has the given flags that have no effect.
+	Ignored []string
 	// Version requests the version only.
 	Version bool
 
@@ -104,6 +113,11 @@ func Parse(args []string, getenv func(string) string, out io.Writer) (*Options, 
 	if flags.NArg() > 0 {
 		return nil, fmt.Errorf("unexpected argument %q; see %s -help", flags.Arg(0), Program)
 	}
+	flags.Visit(func(f *flag.Flag) {
+		if f.Name == flagMetricsHost || f.Name == flagMetricsPort {
+			o.Ignored = append(o.Ignored, "-"+f.Name)
+		}
+	})
 	o.complete()
 	return o, nil
 }
@@ -135,14 +149,17 @@ func (o *Options) flags() *flag.FlagSet {
 		"`namespace` of the lease on the hub, which is the cluster's name (required);\nwith -lease-location managed on the managed cluster (default: $WATCH_NAMESPACE)")
 	flags.StringVar(&o.Secret, flagSecret, "",
 		"`name` of the secret in $WATCH_NAMESPACE with the add-on's hub kubeconfig (default: the lease's name\nwith -hub-kubeconfig, as OCM names it; with -lease-location managed: none)")
-	flags.Var((*seconds)(&o.LeaseDuration), flagLeaseDuration, "`seconds` that the lease lasts; it is renewed four times as often")
+	flags.Var((*seconds)(&o.LeaseDuration), flagLeaseDuration, "`seconds` that the lease lasts; it is renewed as often, up to a tenth later")
 	flags.Var((*seconds)(&o.StartupDelay), flagStartupDelay, "`seconds` after the start without a lease")
 	flags.StringVar((*string)(&o.LeaseLocation), flagLeaseLocation, string(o.LeaseLocation),
 		"cluster that has the lease: hub, or managed, where OCM reads it")
 	flags.StringVar(&o.HealthAddress, flagHealthAddress, defaultHealthAddress, "`address` of /healthz and /readyz; 0 disables them")
 	flags.StringVar(&o.MetricsAddress, flagMetricsAddress, defaultMetricsAddress,
 		"loopback `address` of /metrics; 0 disables it")
-	flags.StringVar(&o.Kubeconfig, flagKubeconfig, "", "kubeconfig `file` of the managed cluster, to run by hand (default: the service account of the pod)")
+	flags.StringVar(&o.Kubeconfig, flagKubeconfig, "", "kubeconfig `file` of the managed cluster, to run by hand (default: $KUBECONFIG, ~/.kube/config,\nor the service account of the pod)")
+	for _, name := range []string{flagMetricsHost, flagMetricsPort} {
+		_ = flags.String(name, "", "`ignored`: metrics are at -"+flagMetricsAddress)
+	}
 	flags.BoolVar(&o.Version, flagVersion, false, "print the version and exit")
 	level := loglevel.Flag()
 	flags.Var(level.Value, level.Name, level.Usage)
@@ -170,24 +187,32 @@ func (s *seconds) String() string {
 }
 
 func (s *seconds) Set(value string) error {
-	if number, err := strconv.ParseInt(value, 10, 32); err == nil {
+	number, err := strconv.ParseInt(value, 10, 32)
+	if err == nil {
 		*s = seconds(time.Duration(number) * time.Second)
 		return nil
 	}
-	duration, err := time.ParseDuration(value)
-	if err != nil {
+	duration, other := time.ParseDuration(value)
+	switch {
+	case other == nil:
+		*s = seconds(duration)
+		return nil
+	case errors.Is(err, strconv.ErrRange):
+		return fmt.Errorf("give at most %d seconds", maxSeconds)
+	default:
 		return errors.New("give a number of seconds, such as 60")
 	}
-	*s = seconds(duration)
-	return nil
 }
 
-// Bounds of the durations. OCM sets Available to False when a lease on the managed
-// cluster was not renewed for 5 minutes.
 const (
-	minLeaseDuration = time.Second
-	maxLeaseDuration = 5 * time.Minute
-	maxStartupDelay  = time.Hour
+	// maxSeconds is the longest duration that a Lease can have. The API has 32 bits.
+	maxSeconds = math.MaxInt32
+	// ocmPatience is the age of a lease on the managed cluster from which on OCM sets
+	// Available to False. See OnManaged.
+	ocmPatience = 5 * time.Minute
+	// ocmLongest leaves time for a renewal that is a tenth late and has to be tried
+	// again.
+	ocmLongest = 4 * time.Minute
 )
 
 // Validate returns every problem of the options in one line.
@@ -206,11 +231,11 @@ func (o *Options) Validate() error {
 	p.Name("$"+envWatchNamespace, o.WatchNamespace, "the secret's namespace", validation.IsDNS1123Label)
 	p.Name("$"+envPodName, o.PodName, "the name of the pod whose readiness counts", validation.IsDNS1123Subdomain)
 	p.Name("$"+envPodNamespace, o.PodNamespace, "the namespace of that pod", validation.IsDNS1123Label)
-	if o.LeaseDuration < minLeaseDuration || o.LeaseDuration > maxLeaseDuration {
-		p.Add("-"+flagLeaseDuration, o.LeaseDuration.String(), "give seconds from %.0f to %.0f", minLeaseDuration.Seconds(), maxLeaseDuration.Seconds())
+	if o.LeaseDuration < time.Second || o.LeaseDuration > maxSeconds*time.Second {
+		p.Add("-"+flagLeaseDuration, o.LeaseDuration.String(), "give seconds from 1 to %d", maxSeconds)
 	}
-	if o.StartupDelay < 0 || o.StartupDelay > maxStartupDelay {
-		p.Add("-"+flagStartupDelay, o.StartupDelay.String(), "give seconds from 0 to %.0f", maxStartupDelay.Seconds())
+	if o.StartupDelay < 0 {
+		p.Add("-"+flagStartupDelay, o.StartupDelay.String(), "give 0 seconds or more")
 	}
 	if o.HealthAddress != httpserver.Off {
 		if _, err := flagcheck.Host(o.HealthAddress); err != nil {

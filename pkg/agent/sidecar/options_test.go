@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"flag"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -38,6 +39,12 @@ func TestParse(t *testing.T) {
 			with(func(o *Options) { o.LeaseDuration, o.StartupDelay = 20*time.Second, 0 })},
 		{"seconds as durations", "-lease-name=mine -lease-namespace=cluster1 -hub-kubeconfig-secret=creds -lease-duration 1m30s", inPod,
 			with(func(o *Options) { o.LeaseDuration = 90 * time.Second })},
+		{"the longest lease", "-lease-name=mine -lease-namespace=cluster1 -hub-kubeconfig-secret=creds -lease-duration=2147483647 -startup-delay=2147483647", inPod,
+			with(func(o *Options) {
+				o.LeaseDuration, o.StartupDelay = math.MaxInt32*time.Second, math.MaxInt32*time.Second
+			})},
+		{"flags of the original", "-lease-name=mine -lease-namespace=cluster1 -hub-kubeconfig-secret=creds -metrics-host 0.0.0.0 -metrics-port=8384", inPod,
+			with(func(o *Options) { o.Ignored = []string{"-metrics-host", "-metrics-port"} })},
 		{"the secret as OCM names it", "-lease-name=mine -lease-namespace=cluster1", inPod,
 			with(func(o *Options) { o.Secret = "mine-hub-kubeconfig" })},
 		{"on the managed cluster", "-lease-name=mine -lease-location=managed", inPod,
@@ -83,10 +90,40 @@ func TestValidateReportsEveryProblem(t *testing.T) {
 	}
 }
 
+func TestValidateDuration(t *testing.T) {
+	for _, test := range []struct {
+		value  string
+		valid  bool
+		reason string
+	}{
+		{"1", true, "the shortest that the API can express"},
+		{"5", true, "that of the original's test"},
+		{"301", true, "longer than OCM waits, which is no matter on the hub"},
+		{"24h", true, "a day"},
+		{"2147483647s", true, "the longest that the API can express"},
+		{"0", false, "the API server rejects it"},
+		{"-60", false, "the API server rejects it"},
+		{"999ms", false, "it is below a second"},
+		{"2147483647001ms", false, "rounded up it is more than 32 bits"},
+		{"2147483648s", false, "it is more than 32 bits"},
+	} {
+		options, err := Parse([]string{"-lease-name=mine", "-lease-namespace=cluster1", "-lease-duration=" + test.value}, inPod, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = options.Validate()
+		if (err == nil) != test.valid || err != nil && !strings.Contains(err.Error(), "give seconds from 1 to 2147483647") {
+			t.Errorf("%s, %s: got %v, want valid %t", test.value, test.reason, err, test.valid)
+		}
+	}
+}
+
 func TestParseRefuses(t *testing.T) {
 	for args, want := range map[string]string{
 		"-no-such-flag":     "-no-such-flag; see " + Program + " -help",
 		"-lease-duration=x": "give a number of seconds",
+		// One more would not fit into the API's 32 bits.
+		"-lease-duration=2147483648": "give at most 2147483647 seconds",
 		// With -vmodule, client-go would log the bodies of requests.
 		"-vmodule=request=10": "flag provided but not defined: -vmodule; see " + Program + " -help",
 		"-lease-name=a extra": `unexpected argument "extra"`,

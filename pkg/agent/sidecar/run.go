@@ -16,11 +16,11 @@ import (
 	"io"
 
 	"golang.org/x/sync/errgroup"
-	"k8s.io/client-go/rest"
 	"k8s.io/component-base/version"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"open-cluster-management.io/helloworld-addon/internal/kubeconfig"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/httpserver"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/kubeclient"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/lease"
@@ -49,9 +49,17 @@ func Main(ctx context.Context, args []string, getenv func(string) string, out io
 	if err := loglevel.Cap(ctx); err != nil {
 		return err
 	}
-	klog.FromContext(ctx).Info("Starting "+Program, "version", info.GitVersion, "commit", info.GitCommit,
+	logger := klog.FromContext(ctx)
+	logger.Info("Starting "+Program, "version", info.GitVersion, "commit", info.GitCommit,
 		"lease", klog.KRef(options.LeaseNamespace, options.LeaseName), "location", options.LeaseLocation,
 		"secret", klog.KRef(options.WatchNamespace, options.Secret), "pod", klog.KRef(options.PodNamespace, options.PodName))
+	if len(options.Ignored) > 0 {
+		logger.Info("Ignored flags of the original program", "flags", options.Ignored, "use", "-"+flagMetricsAddress)
+	}
+	if options.LeaseLocation == OnManaged && options.LeaseDuration > ocmLongest {
+		logger.Info("Found a lease duration that may be too long for OCM", "leaseDuration", options.LeaseDuration,
+			"unavailableAfter", ocmPatience)
+	}
 	return Run(ctx, options)
 }
 
@@ -106,6 +114,8 @@ func newRenewer(options *Options, managed *kubeclient.Client, keeper *keeper, re
 	config := lease.Config{
 		Spec: lease.Spec{Namespace: options.LeaseNamespace, Name: options.LeaseName,
 			Holder: options.PodName, Duration: options.LeaseDuration},
+		// Every cluster renews a lease on the one hub, so no more often than needed.
+		Period: options.LeaseDuration,
 		Client: hubLeases{keeper},
 		Healthy: func() error {
 			if cause := keeper.verdict(); cause != nil {
@@ -135,8 +145,8 @@ func (o *Options) where() string {
 
 func userAgent() string { return Program + "/" + version.Get().GitVersion }
 
-func managedClient(kubeconfig string) (*kubeclient.Client, error) {
-	config, err := managedConfig(kubeconfig)
+func managedClient(path string) (*kubeclient.Client, error) {
+	config, err := kubeconfig.Load(path, "-"+flagKubeconfig, "the managed cluster")
 	if err != nil {
 		return nil, err
 	}
@@ -146,23 +156,4 @@ func managedClient(kubeconfig string) (*kubeclient.Client, error) {
 		return nil, fmt.Errorf("connect to the managed cluster: %w", err)
 	}
 	return client, nil
-}
-
-func managedConfig(kubeconfig string) (*rest.Config, error) {
-	if kubeconfig != "" {
-		config, err := kubeclient.FromFile(kubeconfig)
-		if err != nil {
-			return nil, fmt.Errorf("-%s: %w", flagKubeconfig, err)
-		}
-		return config, nil
-	}
-	config, err := rest.InClusterConfig()
-	switch {
-	case errors.Is(err, rest.ErrNotInCluster):
-		return nil, fmt.Errorf("not running in a pod: specify the kubeconfig of the managed cluster by -%s", flagKubeconfig)
-	case err != nil:
-		return nil, fmt.Errorf("read the service account of the pod: %w", err)
-	default:
-		return config, nil
-	}
 }

@@ -19,6 +19,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
 	"open-cluster-management.io/helloworld-addon/internal/testing/fakeapi"
@@ -29,6 +30,7 @@ import (
 )
 
 func TestWaitsForTheSecret(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	s.onHub()
 	s.stops(verdict.SecretMissing)
@@ -58,6 +60,7 @@ func TestWaitsForTheSecret(t *testing.T) {
 }
 
 func TestRotation(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	s.put(s.data())
 	s.onHub()
@@ -76,6 +79,7 @@ func TestRotation(t *testing.T) {
 }
 
 func TestSecretRecreated(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	data := s.data()
 	s.put(data)
@@ -89,6 +93,7 @@ func TestSecretRecreated(t *testing.T) {
 }
 
 func TestBadSecretsAreNamedAndForgiven(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	good := s.data()
 	old, oldKey := s.ca.Issue("agent", time.Now().Add(-2*time.Hour), time.Now().Add(-time.Hour))
@@ -109,6 +114,7 @@ func TestBadSecretsAreNamedAndForgiven(t *testing.T) {
 }
 
 func TestFailuresOfTheHubAreNamedAndForgiven(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	var refuse atomic.Pointer[apierrors.StatusError]
 	refuse.Store(apierrors.NewForbidden(schema.GroupResource{Resource: "leases"}, "mine", nil))
@@ -129,6 +135,7 @@ func TestFailuresOfTheHubAreNamedAndForgiven(t *testing.T) {
 // TestUntrustedHub: the reason is that of the certificate, although the first request
 // is a read, whose error hubclient replaces.
 func TestUntrustedHub(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	data := s.data()
 	data["kubeconfig"] = []byte(fakepki.New(t).Kubeconfig(s.hub.HTTP().URL))
@@ -140,6 +147,7 @@ func TestUntrustedHub(t *testing.T) {
 }
 
 func TestOnlyWhileThePodWorks(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	s.put(s.data())
 	s.onHub()
@@ -157,6 +165,7 @@ func TestOnlyWhileThePodWorks(t *testing.T) {
 }
 
 func TestLeaseDeleted(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	s.put(s.data())
 	s.onHub()
@@ -167,6 +176,7 @@ func TestLeaseDeleted(t *testing.T) {
 }
 
 func TestOnTheManagedCluster(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	s.start("-lease-location=managed")
 	s.renews("without a secret")
@@ -178,9 +188,50 @@ func TestOnTheManagedCluster(t *testing.T) {
 	}
 }
 
+// TestOnADevelopersMachine: without -kubeconfig the managed cluster is that of
+// $KUBECONFIG.
+func TestOnADevelopersMachine(t *testing.T) {
+	s := newScene(t)
+	runtest.NoCluster(t)
+	t.Setenv("KUBECONFIG", "/no/such/file:"+runtest.Kubeconfig(t, s.managed))
+	s.put(s.data())
+	s.start("-kubeconfig=", "-lease-namespace=cluster1", "-hub-kubeconfig-secret=creds")
+	s.renews("with $KUBECONFIG")
+	s.noFailure()
+}
+
+// TestStartNamesWhatItIgnores: flags of the original have no effect, and OCM is less
+// patient than a long lease.
+func TestStartNamesWhatItIgnores(t *testing.T) {
+	for _, test := range []struct {
+		name, args, text string
+		want             bool
+	}{
+		{"flags of the original", "-metrics-host=0.0.0.0 -metrics-port=8384", `"Ignored flags of the original program" flags=["-metrics-host","-metrics-port"] use="-metrics-bind-address"`, true},
+		{"none of them", "", "Ignored flags", false},
+		{"a long lease that OCM reads", "-lease-location=managed -lease-duration=241", `"Found a lease duration that may be too long for OCM" leaseDuration="4m1s" unavailableAfter="5m0s"`, true},
+		{"one that is short enough", "-lease-location=managed -lease-duration=240", "too long for OCM", false},
+		{"a long lease that OCM does not read", "-lease-duration=241", "too long for OCM", false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			logs := runtest.ProcessLogs(t)
+			runtest.NoCluster(t)
+			args := append(strings.Fields(test.args), "-lease-name=a", "-lease-namespace=b")
+			if err := Main(t.Context(), args, inPod, io.Discard); err == nil {
+				t.Fatal("it runs without a cluster")
+			}
+			klog.Flush()
+			if logs.Contain(test.text) != test.want {
+				t.Errorf("want %t: %s, got %s", test.want, test.text, logs)
+			}
+		})
+	}
+}
+
 // TestOnlyOneSecretAndOnePodAreRead: the sidecar selects both by name, as its Role
 // allows.
 func TestOnlyOneSecretAndOnePodAreRead(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	s.put(s.data())
 	s.onHub()
@@ -232,7 +283,7 @@ func TestWrongUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer taken.Close()
-	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+	runtest.NoCluster(t)
 	garbage := filepath.Join(t.TempDir(), "garbage")
 	if err := os.WriteFile(garbage, []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
@@ -242,9 +293,9 @@ func TestWrongUse(t *testing.T) {
 	names := "-lease-name=a -lease-namespace=b "
 	for args, want := range map[string]string{
 		"":                                  "-lease-name is required",
-		names:                               "by -kubeconfig",
-		names + "-kubeconfig=/no/such/file": "-kubeconfig: read kubeconfig /no/such/file",
-		names + "-kubeconfig=" + garbage:    "-kubeconfig: read kubeconfig " + garbage,
+		names:                               "not running in a pod, so give a kubeconfig file by -kubeconfig or $KUBECONFIG",
+		names + "-kubeconfig=/no/such/file": "read -kubeconfig=/no/such/file: ",
+		names + "-kubeconfig=" + garbage:    "read -kubeconfig=" + garbage,
 		names + "-kubeconfig=" + good + " -health-bind-address=" + taken.Addr().String(): "listen on --health-bind-address",
 		names + "-kubeconfig=" + good + " -health-bind-address=0 -metrics-bind-address=" +
 			taken.Addr().String(): "listen on --metrics-bind-address",

@@ -20,7 +20,7 @@ import (
 )
 
 // scene is a managed cluster with the pod, a hub that requires client certificates,
-// and a sidecar between them that renews every 250 ms.
+// and a sidecar between them that renews every second.
 type scene struct {
 	t               *testing.T
 	ca              *fakepki.Authority
@@ -117,7 +117,8 @@ func (s *scene) stops(reason verdict.Reason) {
 		return strings.Contains(body, "lease: not renewed: "+string(reason))
 	})
 	before := s.renewals()
-	time.Sleep(600 * time.Millisecond)
+	// Longer than the time between two renewals.
+	time.Sleep(1300 * time.Millisecond)
 	if now := s.renewals(); now != before {
 		s.t.Errorf("%s: renewed all the same", reason)
 	}
