@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -27,10 +28,10 @@ const (
 	example       = "lease-example" // the add-on, its lease, Deployment and namespace
 	exampleSecret = "lease-example-hub-kubeconfig"
 
-	// leaseSeconds is what test/e2e/lease/apply asks for, and period the time
-	// from one renewal to the next.
-	leaseSeconds = 8
-	period       = leaseSeconds * time.Second / 4
+	// leaseSeconds is what test/e2e/lease/apply asks for, and period the shortest
+	// time from one renewal to the next.
+	leaseSeconds = 2
+	period       = leaseSeconds * time.Second
 )
 
 type environment struct {
@@ -40,6 +41,8 @@ type environment struct {
 }
 
 type api struct {
+	// file is the kubeconfig's, or empty.
+	file   string
 	config *rest.Config
 	kube   kubernetes.Interface
 }
@@ -76,7 +79,10 @@ func load(t *testing.T, path string) *api {
 	config, err := clientcmd.BuildConfigFromFlags("", path)
 	must(t, "read the kubeconfig "+path, err)
 	config.Timeout, config.QPS = callTimeout, -1
-	return forConfig(t, config)
+	a := forConfig(t, config)
+	a.file, err = filepath.Abs(path)
+	must(t, "find the kubeconfig "+path, err)
+	return a
 }
 
 func forConfig(t *testing.T, config *rest.Config) *api {

@@ -17,8 +17,12 @@ import (
 
 // The example is a shell script and a sidecar; the script knows of no lease.
 func leaseIsKept(t *testing.T, env *environment) {
-	for _, c := range env.clusters {
-		renewals := follow(t, env.hub, c.name, example)
+	records := make([]*record, len(env.clusters))
+	for i, c := range env.clusters {
+		records[i] = follow(t, env.hub, c.name, example)
+	}
+	for i, c := range env.clusters {
+		renewals := records[i]
 		eventually(t, c.name+": the lease is renewed", renewals.renewsAfter(time.Time{}))
 		pod, err := c.pod(t.Context())
 		must(t, "get the example's pod", err)
@@ -30,6 +34,26 @@ func leaseIsKept(t *testing.T, env *environment) {
 			t.Errorf("%s: lease %+v", c.name, spec)
 		}
 		eventually(t, c.name+": the event that says so", c.hasEvent(example, pod.Name, "LeaseRenewing", time.Time{}))
+		renewals.onceAPeriod(t, c.name)
+	}
+}
+
+// onceAPeriod sees that the lease is renewed once in its duration: each cluster's
+// renewals are a load on the one hub.
+func (r *record) onceAPeriod(t *testing.T, name string) {
+	t.Helper()
+	const gaps = 5
+	var mean time.Duration
+	eventually(t, name+": several renewals", func(context.Context) error {
+		var ok bool
+		if mean, ok = r.meanGap(gaps); !ok {
+			return errNotYet
+		}
+		return nil
+	})
+	t.Logf("%s: renewed every %s on average", name, mean.Round(time.Millisecond))
+	if ratio := float64(mean) / float64(period); ratio < 1 || ratio > 1+tolerance {
+		t.Errorf("%s: renewed every %.2f periods on average, want 1 to 1.1", name, ratio)
 	}
 }
 

@@ -20,6 +20,7 @@ var scenarios = []struct {
 	{"a_crash_stops_the_renewals_and_the_return_resumes_them", crash},
 	{"a_hub_that_is_restarted_costs_no_more_than_the_outage", hubRestart},
 	{"every_bad_secret_is_named_and_forgiven", badSecrets},
+	{"the_sidecar_runs_on_a_developers_machine", developersMachine},
 	{"the_sidecar_is_small", memory},
 }
 

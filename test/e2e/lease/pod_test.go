@@ -38,7 +38,7 @@ func (c *cluster) startPod(t *testing.T, name string, leaseRule []rbacv1.PolicyR
 	main.VolumeMounts, main.Env, lease.VolumeMounts = nil, nil, nil
 	lease.Env = []corev1.EnvVar{fieldEnv("WATCH_NAMESPACE", "metadata.namespace"), fieldEnv("POD_NAMESPACE", "metadata.namespace"),
 		fieldEnv("POD_NAME", "metadata.name")}
-	lease.Command = append([]string{program, "-lease-name=" + name, "-lease-duration=8", "-startup-delay=0"}, flags...)
+	lease.Command = append([]string{program, "-lease-name=" + name, "-lease-duration=2", "-startup-delay=0"}, flags...)
 	lease.ReadinessProbe.HTTPGet.Port = intstr.FromInt32(8681)
 	pod, err := c.kube.CoreV1().Pods(name).Create(t.Context(), &corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{
 		ServiceAccountName: name, SecurityContext: of.Spec.SecurityContext, Containers: []corev1.Container{*main, *lease},

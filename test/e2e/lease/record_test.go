@@ -99,9 +99,22 @@ func (r *record) gap(since time.Time) time.Duration {
 }
 
 // tolerance is what a measured gap may be longer than one period and the
-// outage, in periods: a request's own time, the wait for the next attempt after
-// one that failed, and what else a busy machine does.
-const tolerance = 0.5
+// outage, in periods: the jitter, a request's own time, the wait for the next
+// attempt after one that failed, and what else a busy machine does.
+const tolerance = 0.75
+
+// meanGap is the mean time between the last renewals, so many and one more. It
+// reports whether there were two more before them: the first one that a sidecar
+// makes is followed by a random part of the period.
+func (r *record) meanGap(gaps int) (time.Duration, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := len(r.renewals)
+	if n < gaps+3 {
+		return 0, false
+	}
+	return r.renewals[n-1].Sub(r.renewals[n-1-gaps]) / time.Duration(gaps), true
+}
 
 // wantGap fails the test when the renewals since then are further apart than
 // one period and the outage.
