@@ -137,12 +137,17 @@ func (k *keeper) credentialsProblem() error {
 	return nil
 }
 
-// expiry returns when the credentials expire, or zero if that is not known.
+// expiry returns when the credentials expire, or zero if that is not known. A
+// certificate that had expired before it came into use counts as well.
 func (k *keeper) expiry() time.Time {
 	if k.hub == nil {
 		return time.Time{}
 	}
-	return k.hub.Status().NotAfter
+	status := k.hub.Status()
+	if status.Problem != nil && !status.Problem.NotAfter.IsZero() {
+		return status.Problem.NotAfter
+	}
+	return status.NotAfter
 }
 
 // podReference returns the pod for Events, or nil if it was not read yet.

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -57,6 +58,29 @@ func TestWaitsForTheSecret(t *testing.T) {
 		t.Error("metrics lack the time since the last renewal, or the certificate's expiry")
 	}
 	s.noFailure()
+}
+
+// TestRenewsOncePerDuration: each cluster's renewals are a load on the one hub.
+func TestRenewsOncePerDuration(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.put(s.data())
+	s.onHub()
+	// The first renewal is followed by a random part of the duration.
+	s.renews("for the first time")
+	renewed := func() time.Time {
+		return s.hub.Get("leases", "cluster1", "mine").(*coordinationv1.Lease).Spec.RenewTime.Time
+	}
+	first := renewed()
+	last := first
+	for range 3 {
+		before := last
+		s.eventually("the next renewal", func() bool { last = renewed(); return last.After(before) })
+	}
+	// The first of them may have been late, which does not delay the others.
+	if took := last.Sub(first); took < 2*time.Second {
+		t.Errorf("renewed three times within %s, want three seconds", took)
+	}
 }
 
 func TestRotation(t *testing.T) {
@@ -111,6 +135,22 @@ func TestBadSecretsAreNamedAndForgiven(t *testing.T) {
 		s.put(good)
 		s.renews("once it is good again")
 	}
+}
+
+// TestExpiryOfAnExpiredCertificate: the metric is what an alert on the certificate looks
+// at, also when the certificate has expired before it came into use.
+func TestExpiryOfAnExpiredCertificate(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	expired := time.Now().Add(-time.Hour).Truncate(time.Second)
+	data := s.data()
+	data["tls.crt"], data["tls.key"] = s.ca.Issue("agent", expired.Add(-time.Hour), expired)
+	s.put(data)
+	s.onHub()
+	s.eventually("the certificate's expiry", func() bool {
+		value, err := strconv.ParseFloat(s.metric("klusterlet_addon_lease_hub_certificate_expiration_timestamp_seconds"), 64)
+		return err == nil && int64(value) == expired.Unix()
+	})
 }
 
 func TestFailuresOfTheHubAreNamedAndForgiven(t *testing.T) {

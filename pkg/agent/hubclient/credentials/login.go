@@ -158,7 +158,9 @@ func checkCertificate(leaf *x509.Certificate, policy Policy, now time.Time) erro
 		return Errorf(CertificateForOther, "the certificate is for %q, not for an agent of add-on %s on cluster %s",
 			user, policy.Identity.AddonName, policy.Identity.ClusterName)
 	case !now.Before(leaf.NotAfter):
-		return Errorf(CertificateExpired, "the certificate expired at %s", stamp(leaf.NotAfter))
+		expired := Errorf(CertificateExpired, "the certificate expired at %s", stamp(leaf.NotAfter))
+		expired.NotAfter = leaf.NotAfter
+		return expired
 	case now.Before(leaf.NotBefore):
 		return Errorf(CertificateTooEarly, "the certificate is not valid before %s: check the clock", stamp(leaf.NotBefore))
 	default:

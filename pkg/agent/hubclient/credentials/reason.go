@@ -3,6 +3,7 @@ package credentials
 import (
 	"fmt"
 	"strings"
+	"time"
 )
 
 // Reason is the stable name of a state. Each cause that makes credentials
@@ -76,6 +77,8 @@ type Error struct {
 	Reason Reason
 	// Message is one line for a person.
 	Message string
+	// NotAfter is when the certificate expired, with CertificateExpired.
+	NotAfter time.Time
 }
 
 func (e *Error) Error() string {
