@@ -139,12 +139,10 @@ func TestRenewal(t *testing.T) {
 // TestPeriod: the default is a quarter of the lease's duration.
 func TestPeriod(t *testing.T) {
 	for period, want := range map[time.Duration]time.Duration{0: 15 * time.Second, time.Minute: time.Minute} {
-		renewer := New(Config{Spec: spec, Period: period, Clock: clocktesting.NewFakeClock(start), Random: func() float64 { return 0 },
-			Client:  clientFunc(func(context.Context) (*coordinationv1.Lease, error) { return &coordinationv1.Lease{}, nil }),
-			Healthy: func() error { return nil }})
-		renewer.step(t.Context())
-		if got := renewer.step(t.Context()); got != want {
-			t.Errorf("period %s: the second renewal is followed by a wait of %s, want %s", period, got, want)
+		renewer := New(Config{Spec: spec, Period: period, Clock: clocktesting.NewFakeClock(start), Random: func() float64 { return 0 }})
+		renewer.due = start
+		if got := renewer.next(); got != want {
+			t.Errorf("period %s: the next renewal is due after %s, want %s", period, got, want)
 		}
 	}
 }
@@ -208,6 +206,21 @@ func TestRenewalOnlyWhileHealthy(t *testing.T) {
 	if s.paused.Load() == 0 || s.results.Load() == nil || *s.results.Load() != nil {
 		t.Errorf("Paused was called %d times, Renewed got %v", s.paused.Load(), s.results.Load())
 	}
+}
+
+// TestProblemBetweenRenewals: a problem is reported before the next renewal is due.
+func TestProblemBetweenRenewals(t *testing.T) {
+	s := newScene(t)
+	s.run()
+	s.want("start", s.pass(0), "get", "create")
+	s.healthy.Store(false)
+	s.want("not healthy", s.pass(checkPeriod))
+	if s.paused.Load() == 0 {
+		t.Error("Paused was not called")
+	}
+	s.healthy.Store(true)
+	s.want("healthy again", s.pass(healthPeriod), "update")
+	s.want("long before the next renewal is due", s.pass(checkPeriod))
 }
 
 func TestRenewalBacksOff(t *testing.T) {

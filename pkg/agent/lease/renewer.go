@@ -38,6 +38,9 @@ const (
 	// healthPeriod is the time between two health checks while the agent is not
 	// healthy.
 	healthPeriod = 250 * time.Millisecond
+	// checkPeriod is the longest time between two health checks otherwise, so that
+	// a problem is reported before the next renewal is due.
+	checkPeriod = 5 * time.Second
 	// requestTimeout bounds each request.
 	requestTimeout = 10 * time.Second
 )
@@ -76,6 +79,9 @@ type Renewer struct {
 	// due is when the next renewal is due, or was due while it fails. It is zero before
 	// the first one.
 	due time.Time
+	// attempt is when the next attempt is: at due, or earlier after a failure. It is
+	// zero after a pause.
+	attempt time.Time
 	// logged is the last state that was logged, so that each is logged once.
 	logged string
 }
@@ -107,8 +113,8 @@ func (r *Renewer) Run(ctx context.Context) {
 	}
 }
 
-// step renews the lease if the agent is healthy. It returns the time until the next
-// step.
+// step renews the lease if the agent is healthy and it is time for an attempt. It
+// returns the time until the next step.
 func (r *Renewer) step(ctx context.Context) time.Duration {
 	logger := klog.FromContext(ctx).WithValues("lease", klog.KRef(r.config.Spec.Namespace, r.config.Spec.Name))
 	if reason := r.config.Healthy(); reason != nil {
@@ -116,13 +122,22 @@ func (r *Renewer) step(ctx context.Context) time.Duration {
 			logger.Info("Paused lease renewal", "reason", reason.Error())
 		}
 		r.config.Paused(reason)
+		r.attempt = time.Time{}
 		return healthPeriod
 	}
-	period := r.config.Period
-	err := r.renew(ctx)
-	if ctx.Err() != nil {
-		return period
+	if !r.config.Clock.Now().Before(r.attempt) {
+		err := r.renew(ctx)
+		if ctx.Err() != nil {
+			return checkPeriod
+		}
+		r.attempt = r.config.Clock.Now().Add(r.report(logger, err))
 	}
+	return min(r.attempt.Sub(r.config.Clock.Now()), checkPeriod)
+}
+
+// report reports the result of an attempt to renew. It returns the time until the next
+// one.
+func (r *Renewer) report(logger klog.Logger, err error) time.Duration {
 	if err != nil {
 		cause, explained := r.config.Explain(err)
 		if r.isNew("failed: " + cause) {
@@ -130,10 +145,10 @@ func (r *Renewer) step(ctx context.Context) time.Duration {
 		}
 		r.config.Renewed(explained)
 		r.failures++
-		return plan.AfterFailure(r.failures, period, r.config.Random())
+		return plan.AfterFailure(r.failures, r.config.Period, r.config.Random())
 	}
 	if r.isNew("renewing") {
-		logger.Info("Renewing lease", "period", period)
+		logger.Info("Renewing lease", "period", r.config.Period)
 	}
 	r.config.Renewed(nil)
 	r.failures = 0
