@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"open-cluster-management.io/helloworld-addon/hub-of-hubs-status-sync/pkg/status"
 )
 
@@ -101,4 +103,16 @@ func (s *Store) Changes(ctx context.Context, since status.Cursor) (status.Change
 		return status.Changes{}, s.wrap(err, "read what changed")
 	}
 	return changes, nil
+}
+
+// Trim implements status.ChangeLog.
+func (s *Store) Trim(ctx context.Context) (more bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	// the user's defaults may be others
+	writing := pgx.TxOptions{IsoLevel: pgx.ReadCommitted, AccessMode: pgx.ReadWrite}
+	err = pgx.BeginTxFunc(ctx, s.pool, writing, func(tx pgx.Tx) error {
+		return tx.QueryRow(ctx, "SELECT hub_of_hubs.trim_change_log()").Scan(&more)
+	})
+	return more, s.wrap(err, "trim the log of changes")
 }

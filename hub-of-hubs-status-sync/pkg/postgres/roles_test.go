@@ -27,7 +27,7 @@ func TestRoles(t *testing.T) {
 		{reader, "beat", "INSERT INTO status.leaf_hub_heartbeats VALUES ('h', now())", false},
 		{reader, "change objects", "UPDATE spec.policies SET deleted = true", false},
 		{reader, "change the log", "DELETE FROM hub_of_hubs.change_log", false},
-		{reader, "change the log's state", "UPDATE hub_of_hubs.change_log_state SET last_trim = now()", false},
+		{reader, "change the log's state", "UPDATE hub_of_hubs.change_log_state SET pending_since = now()", false},
 		{reader, "change the schema's version", "UPDATE hub_of_hubs.schema_version SET version = 0", false},
 		{reader, "read the channels, whose payload may name secrets", "SELECT FROM spec.channels", false},
 		{reader, "read the history", "SELECT FROM history.policies", false},

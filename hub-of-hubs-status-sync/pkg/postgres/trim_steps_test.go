@@ -3,22 +3,27 @@
 package postgres
 
 import (
+	"context"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/jackc/pgx/v5"
 )
 
-// TestTrimBacklog: writers that write row by row leave as many rows in the log. A heartbeat that has to remove them all
-// would take longer than its writer waits, and every one after it, too.
+// TestTrimBacklog: writers that write row by row leave as many rows in the log. A call deletes a limited number of them, and
+// the reader is told that more are left.
 func TestTrimBacklog(t *testing.T) {
 	d := newDatabase(t)
 	d.world()
-	d.exec("INSERT INTO hub_of_hubs.change_log (source, key) SELECT 'compliance', '" + id("1") + "' FROM generate_series(1, 70000)")
+	store := d.open(reader)
+	d.exec("INSERT INTO hub_of_hubs.change_log (source, key) SELECT 'compliance', '" + id("1") + "' FROM generate_series(1, 150000)")
 	d.pass()
-	d.beat() // what is there now may go at the next turn
+	trim(t, store) // the rows that are there now may be deleted after another five minutes
 	d.pass()
+	if more := trim(t, store); !more {
+		t.Error("the first call reports that nothing is left")
+	}
 	count := func() int {
 		n, err := strconv.Atoi(d.text(logRows))
 		if err != nil {
@@ -26,41 +31,60 @@ func TestTrimBacklog(t *testing.T) {
 		}
 		return n
 	}
-	left := count()
-	for beats := 1; left > 0; beats++ {
-		d.beat()
-		now := count()
-		if now == left || left-now > 50_000 || beats > 20 {
-			t.Fatalf("heartbeat %d: of %d rows %d are left; want some of them gone at each, and at most 50,000", beats, left, now)
-		}
-		left = now
+	if left := count(); left < 50_000 || left > 51_000 {
+		t.Errorf("the first call left %d of 150,000 rows, want it to delete 100,000", left)
 	}
-	d.exec("UPDATE status.compliance SET compliance = 'unknown'")
-	last := d.text("SELECT last_trim FROM hub_of_hubs.change_log_state")
-	d.beat()
-	if got := d.text("SELECT last_trim FROM hub_of_hubs.change_log_state"); got != last {
-		t.Errorf("the log was trimmed again at %s, right after %s", got, last)
+	if more := trim(t, store); more || count() != 0 {
+		t.Errorf("the second call left %d rows, more: %t", count(), more)
 	}
 }
 
-// TestTrimIsolation: a writer in a stricter isolation is not made to fail by another one's trim.
-func TestTrimIsolation(t *testing.T) {
+// TestTrimIdle: an idle database is not written to.
+func TestTrimIdle(t *testing.T) {
+	d := newDatabase(t)
+	store := d.open(reader)
+	d.pass()
+	const state = "SELECT ctid FROM hub_of_hubs.change_log_state"
+	before := d.text(state)
+	if more := trim(t, store); more || d.text(state) != before {
+		t.Errorf("the state was written, or more is left: %t", more)
+	}
+}
+
+// TestTrimRights: the reader may call the function, although it may not delete rows, and the defaults of its sessions do not
+// matter. A writer may not call it.
+func TestTrimRights(t *testing.T) {
 	d := newDatabase(t)
 	d.world()
-	d.pass()
-	strict, err := pgx.Connect(t.Context(), d.url)
+	if _, err := d.open(writer).Trim(t.Context()); err == nil || !strings.Contains(err.Error(), "permission denied for function") {
+		t.Errorf("a writer: got %v, want permission denied", err)
+	}
+	user, err := d.server.NewUser(t.Context(), d.url, reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer strict.Close(t.Context())
-	for _, sql := range []string{"BEGIN ISOLATION LEVEL REPEATABLE READ", "SELECT FROM status.leaf_hub_heartbeats"} {
-		if _, err := strict.Exec(t.Context(), sql); err != nil {
-			t.Fatal(err)
-		}
+	store := openURL(t, Options{URL: user + "&default_transaction_isolation=serializable&default_transaction_read_only=on"})
+	d.pass()
+	trim(t, store)
+	d.pass()
+	if trim(t, store); d.text(logRows) != "0" {
+		t.Errorf("%s rows are left", d.text(logRows))
 	}
-	d.exec("UPDATE hub_of_hubs.change_log_state SET pending = pending") // as a trim does
-	if _, err := strict.Exec(t.Context(), "INSERT INTO status.leaf_hub_heartbeats VALUES ('hub2', now())"); err != nil {
-		t.Errorf("the heartbeat failed: %v", err)
+}
+
+// TestTrimOnce: of two readers one trims, and the other does not wait for it.
+func TestTrimOnce(t *testing.T) {
+	d := newDatabase(t)
+	d.world()
+	store := d.open(reader)
+	other := d.another()
+	defer other.conn.Close(t.Context())
+	other.exec("BEGIN")
+	other.exec("UPDATE hub_of_hubs.change_log_state SET pending = pending") // as a trim does
+	ctx, cancel := context.WithTimeout(t.Context(), patience/4)
+	defer cancel()
+	if more, err := store.Trim(ctx); err != nil || more {
+		t.Errorf("more: %t, %v", more, err)
 	}
 }
 
@@ -87,8 +111,8 @@ func TestRestored(t *testing.T) {
 		t.Errorf("reset %v; what changed here, -want +got:\n%s", third.Reset, diff)
 	}
 	d.pass()
-	// a writer that writes and beats in one transaction: its own rows are none of another server
-	d.exec("BEGIN; UPDATE status.compliance SET compliance = 'compliant'; UPDATE status.leaf_hub_heartbeats SET last_timestamp = now(); COMMIT")
+	d.exec("UPDATE status.compliance SET compliance = 'compliant'")
+	trim(t, store)
 	if got := d.text(logRows + " WHERE xid >= pg_snapshot_xmax(pg_current_snapshot())"); got != "0" {
 		t.Errorf("%s rows of another server are left", got)
 	}
@@ -98,7 +122,7 @@ func TestRestored(t *testing.T) {
 	}
 	for range 2 {
 		d.pass()
-		d.beat()
+		trim(t, store)
 		if _, fourth = look(t, store, fourth.Next); fourth.Reset {
 			t.Error("a reset for a reader that keeps up")
 		}

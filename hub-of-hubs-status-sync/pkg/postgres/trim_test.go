@@ -10,16 +10,20 @@ import (
 
 const logRows = "SELECT count(*) FROM hub_of_hubs.change_log"
 
-// beat is a leaf hub's heartbeat, by which the log trims itself.
-func (d *database) beat() {
-	d.tb.Helper()
-	d.exec("UPDATE status.leaf_hub_heartbeats SET last_timestamp = now()")
+// trim trims the log as the sync does, and reports whether more is left.
+func trim(t *testing.T, store *Store) bool {
+	t.Helper()
+	more, err := store.Trim(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return more
 }
 
 // pass has six minutes go by for the trimming.
 func (d *database) pass() {
 	d.tb.Helper()
-	d.exec("UPDATE hub_of_hubs.change_log_state SET pending_since = pending_since - interval '6 minutes', last_trim = last_trim - interval '6 minutes'")
+	d.exec("UPDATE hub_of_hubs.change_log_state SET pending_since = pending_since - interval '6 minutes'")
 }
 
 // TestTrim: the log does not grow for ever, readers that keep up notice nothing, and one that was away is told so.
@@ -29,19 +33,19 @@ func TestTrim(t *testing.T) {
 	store := d.open(reader)
 	_, away := look(t, store, "")
 	before := d.text(logRows)
-	d.beat()
+	trim(t, store)
 	if got := d.text(logRows); got != before {
 		t.Errorf("%s rows are left of %s right after they were written", got, before)
 	}
 	d.pass()
-	d.beat() // what is there now may go at the next turn
+	trim(t, store) // what is there now may go at the next turn
 	d.exec("UPDATE status.compliance SET compliance = 'unknown'")
 	_, current := look(t, store, away.Next)
 	if current.Reset {
 		t.Error("a reset for a reader that keeps up")
 	}
 	d.pass()
-	d.beat()
+	trim(t, store)
 	if got := d.text(logRows); got != "1" {
 		t.Errorf("%s rows are left, want the one that is not old", got)
 	}
@@ -52,7 +56,7 @@ func TestTrim(t *testing.T) {
 		t.Error("no reset for a reader that was away")
 	}
 	d.pass()
-	d.beat()
+	trim(t, store)
 	if got := d.text(logRows); got != "0" {
 		t.Errorf("%s rows are left, want none", got)
 	}
@@ -72,9 +76,9 @@ func TestTrimmedWhileOpen(t *testing.T) {
 	d.exec(`UPDATE status.placements SET payload = payload || '{"later": 1}'`)
 	_, away := look(t, store, "")
 	open.exec("COMMIT")
-	d.beat() // what is there now may go at the next turn
+	trim(t, store) // what is there now may go at the next turn
 	d.pass()
-	d.beat()
+	trim(t, store)
 	if got := d.text(logRows); got != "0" {
 		t.Fatalf("%s rows are left: the test shows nothing", got)
 	}
@@ -94,11 +98,11 @@ func TestTrimKeepsWhatIsLate(t *testing.T) {
 	late.exec("BEGIN")
 	late.exec("UPDATE status.compliance SET compliance = 'unknown'")
 	d.pass()
-	d.beat()
+	trim(t, store)
 	_, at := look(t, store, "")
 	late.exec("COMMIT")
 	d.pass()
-	d.beat()
+	trim(t, store)
 	if got := d.text(logRows); got != "1" {
 		t.Errorf("%s rows are left, want the one that was late", got)
 	}

@@ -117,6 +117,9 @@ type ChangeLog interface {
 	// Listen calls notify once when it listens, and then for each notification, until the context ends or the connection
 	// breaks. Notifications can be lost; Changes is complete.
 	Listen(ctx context.Context, notify func()) error
+	// Trim deletes rows of the log that are older than a reader that keeps up needs, a limited number in a call. It reports
+	// whether more are left.
+	Trim(ctx context.Context) (more bool, err error)
 }
 
 // Reader reads the rows to aggregate.

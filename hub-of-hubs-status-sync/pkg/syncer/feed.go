@@ -30,6 +30,9 @@ const (
 	maxHubRetry = 5 * time.Minute
 	// maxSweepDelay limits the back-off of sweeps while they are needed repeatedly.
 	maxSweepDelay = 5 * time.Minute
+	// trimPeriod and trimGap are the times between two trims of the change log; the
+	// latter while more old rows are left.
+	trimPeriod, trimGap = time.Minute, time.Second
 )
 
 // source is the part of the store that the feed reads.
@@ -70,6 +73,7 @@ type feed struct {
 	sweepDue     bool
 	sweepBackoff plan.Backoff
 	scan         scanState
+	nextTrim     time.Time
 }
 
 // scanState is the position of the scan.
@@ -81,7 +85,8 @@ type scanState struct {
 }
 
 func newFeed(store source, keys *keys, clock clock.WithTicker, interval, period time.Duration) *feed {
-	return &feed{store: store, keys: keys, clock: clock, interval: interval, period: period, notified: retry.NewSignal()}
+	return &feed{store: store, keys: keys, clock: clock, interval: interval, period: period, notified: retry.NewSignal(),
+		nextTrim: clock.Now().Add(trimPeriod)}
 }
 
 // Start requests keys until ctx ends.
@@ -141,11 +146,32 @@ func (f *feed) poll(ctx context.Context) (next time.Time, err error) {
 	if onTime {
 		f.lastBeat = now
 	}
+	f.trim(ctx)
 	return f.next(), nil
 }
 
+// trim trims the change log when that is due. A failure is not one of the poll: it
+// affects no status.
+func (f *feed) trim(ctx context.Context) {
+	if f.clock.Now().Before(f.nextTrim) {
+		return
+	}
+	limited, cancel := context.WithTimeout(ctx, requestTimeout)
+	more, err := f.store.Trim(limited)
+	cancel()
+	wait := trimPeriod
+	if more {
+		wait = trimGap
+	}
+	f.nextTrim = f.clock.Now().Add(wait)
+	if err != nil && ctx.Err() == nil {
+		failures.WithLabelValues(allKinds, reasonDatabase).Inc()
+		klog.FromContext(ctx).Error(err, "Trimming the change log failed, retrying", "after", wait)
+	}
+}
+
 func (f *feed) next() time.Time {
-	next := f.lastBeat.Add(f.interval)
+	next := earlier(f.lastBeat.Add(f.interval), f.nextTrim)
 	if len(f.changedHubs) > 0 {
 		next = earlier(next, f.hubBackoff.Until())
 	}

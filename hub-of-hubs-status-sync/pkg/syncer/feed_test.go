@@ -48,6 +48,7 @@ func (f *testFeed) tries(onTime bool) (map[status.Key]time.Time, error) {
 		f.clock.Step(5 * time.Second)
 	}
 	err := f.pollOnce(f.t.Context(), onTime)
+	f.trim(f.t.Context())
 	for _, queue := range f.keys.queues {
 		for queue.Len() > 0 {
 			key, _ := queue.Get()

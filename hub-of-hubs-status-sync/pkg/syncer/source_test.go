@@ -22,6 +22,8 @@ type fakeSource struct {
 	asked   []string
 	since   []status.Cursor
 	notify  func()
+	// backlog is true while the log has more old rows.
+	backlog bool
 	listens int
 }
 
@@ -47,6 +49,10 @@ func (s *fakeSource) questions() []string {
 func (s *fakeSource) Changes(_ context.Context, since status.Cursor) (status.Changes, error) {
 	s.since = append(s.since, since)
 	return s.next, s.ask("changes")
+}
+
+func (s *fakeSource) Trim(context.Context) (bool, error) {
+	return s.backlog, s.ask("trim")
 }
 
 func (s *fakeSource) Listen(ctx context.Context, notify func()) error {

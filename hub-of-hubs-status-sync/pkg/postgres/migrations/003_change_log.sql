@@ -16,11 +16,9 @@ CREATE TABLE hub_of_hubs.change_log_state (
     only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
     trimmed pg_snapshot,
     pending pg_snapshot NOT NULL,
-    pending_since timestamptz NOT NULL,
-    last_trim timestamptz NOT NULL
+    pending_since timestamptz NOT NULL
 );
-INSERT INTO hub_of_hubs.change_log_state (pending, pending_since, last_trim)
-VALUES (pg_current_snapshot(), clock_timestamp(), clock_timestamp());
+INSERT INTO hub_of_hubs.change_log_state (pending, pending_since) VALUES (pg_current_snapshot(), clock_timestamp());
 
 -- The functions run as their owner, so writers need no rights on the log.
 -- An update that moves a row from one policy to another changes both policies.
@@ -123,29 +121,24 @@ CREATE TRIGGER log_truncate AFTER TRUNCATE ON {{ .table }}
 {{ template "logged" dict "table" (printf "spec.%s" .) "function" "log_spec" }}
 {{ end }}
 
--- Each heartbeat of a leaf hub trims the log: rows that were committed more than five to ten minutes ago, at most once a
--- minute, and at every heartbeat while more rows are left than one of them deletes, which is up to 50,000 in about a second.
--- A reader whose cursor is older detects that by change_log_state. Transaction ids in the future are those of the server
--- that the database was restored from: such rows are deleted, and such snapshots are replaced.
-CREATE FUNCTION hub_of_hubs.trim_change_log() RETURNS trigger
+-- trim_change_log deletes rows of the log that were committed more than five to ten minutes ago, at most 100,000 in a call.
+-- It returns whether more are left. The status sync calls it, so that writers pay nothing for it. A reader whose cursor is
+-- older detects that by change_log_state. Transaction ids in the future are those of the server that the database was
+-- restored from: such rows are deleted, and such snapshots are replaced. An idle database is not written to.
+CREATE FUNCTION hub_of_hubs.trim_change_log() RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    begun constant timestamptz = clock_timestamp();
-    chunk constant bigint = 5000;
+    chunk constant bigint = 100000;
     removed bigint;
     state hub_of_hubs.change_log_state;
 BEGIN
-    -- at a stricter isolation level a concurrent trim would fail the heartbeat
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        RETURN NULL;
+    IF NOT EXISTS (SELECT FROM hub_of_hubs.change_log) THEN
+        RETURN false;
     END IF;
-    PERFORM FROM hub_of_hubs.change_log_state s WHERE s.last_trim < clock_timestamp() - interval '1 minute';
-    IF NOT FOUND THEN
-        RETURN NULL;
-    END IF;
+    -- a concurrent call trims already
     SELECT * INTO state FROM hub_of_hubs.change_log_state FOR UPDATE SKIP LOCKED;
     IF NOT FOUND THEN
-        RETURN NULL;
+        RETURN false;
     END IF;
     IF pg_snapshot_xmax(state.trimmed) > pg_snapshot_xmax(pg_current_snapshot()) THEN
         state.trimmed = NULL;
@@ -158,26 +151,15 @@ BEGIN
         state.pending = pg_current_snapshot();
         state.pending_since = clock_timestamp();
     END IF;
-    FOR turn IN 1 .. 10 LOOP
-        -- this transaction's own id may be beyond its snapshot
-        DELETE FROM hub_of_hubs.change_log WHERE ctid = ANY (ARRAY(
-            SELECT l.ctid FROM hub_of_hubs.change_log l
-            WHERE l.xid >= pg_snapshot_xmax(pg_current_snapshot()) AND l.xid <> pg_current_xact_id()
-            LIMIT chunk));
-        GET DIAGNOSTICS removed = ROW_COUNT;
-        IF removed < chunk THEN
-            DELETE FROM hub_of_hubs.change_log WHERE ctid = ANY (ARRAY(
-                SELECT l.ctid FROM hub_of_hubs.change_log l
-                WHERE l.xid < pg_snapshot_xmax(state.trimmed) AND pg_visible_in_snapshot(l.xid, state.trimmed)
-                LIMIT chunk));
-            GET DIAGNOSTICS removed = ROW_COUNT;
-        END IF;
-        EXIT WHEN removed < chunk OR clock_timestamp() > begun + interval '1 second';
-    END LOOP;
-    UPDATE hub_of_hubs.change_log_state SET trimmed = state.trimmed, pending = state.pending,
-        pending_since = state.pending_since,
-        last_trim = CASE WHEN removed < chunk THEN clock_timestamp() ELSE '-infinity' END;
-    RETURN NULL;
+    UPDATE hub_of_hubs.change_log_state SET trimmed = state.trimmed, pending = state.pending, pending_since = state.pending_since
+    WHERE pending_since <> state.pending_since OR trimmed::text IS DISTINCT FROM state.trimmed::text;
+    DELETE FROM hub_of_hubs.change_log WHERE ctid = ANY (ARRAY(
+        SELECT l.ctid FROM hub_of_hubs.change_log l WHERE l.xid >= pg_snapshot_xmax(pg_current_snapshot()) LIMIT chunk));
+    DELETE FROM hub_of_hubs.change_log WHERE ctid = ANY (ARRAY(
+        SELECT l.ctid FROM hub_of_hubs.change_log l
+        WHERE l.xid < pg_snapshot_xmax(state.trimmed) AND pg_visible_in_snapshot(l.xid, state.trimmed)
+        LIMIT chunk));
+    GET DIAGNOSTICS removed = ROW_COUNT;
+    RETURN removed = chunk;
 END $$;
-CREATE TRIGGER trim_change_log AFTER INSERT OR UPDATE ON status.leaf_hub_heartbeats
-    FOR EACH STATEMENT EXECUTE FUNCTION hub_of_hubs.trim_change_log();
+REVOKE ALL ON FUNCTION hub_of_hubs.trim_change_log() FROM PUBLIC;

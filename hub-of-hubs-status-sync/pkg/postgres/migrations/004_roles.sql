@@ -27,6 +27,7 @@ GRANT SELECT ON spec.policies, spec.placementrules, spec.placements, spec.subscr
     status.leaf_hub_heartbeats,
     hub_of_hubs.change_log, hub_of_hubs.change_log_state, hub_of_hubs.schema_version
     TO hub_of_hubs_status_reader;
+GRANT EXECUTE ON FUNCTION hub_of_hubs.trim_change_log() TO hub_of_hubs_status_reader;
 
 GRANT USAGE ON SCHEMA status, hub_of_hubs TO hub_of_hubs_status_writer;
 GRANT SELECT, INSERT, UPDATE, DELETE ON status.compliance, status.placementrules, status.placements,
