@@ -207,6 +207,9 @@ func (s *Server) PID() int {
 // Dir returns the directory of a temporary server.
 func (s *Server) Dir() string { return s.dir }
 
+// Program returns the path of one of PostgreSQL's programs, for example pg_dump.
+func (s *Server) Program(name string) string { return filepath.Join(s.programs, name) }
+
 // URL returns the superuser's URL of a database.
 func (s *Server) URL(database string) string {
 	named := *s.base

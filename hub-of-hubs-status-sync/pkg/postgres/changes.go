@@ -29,10 +29,15 @@ WHERE l.source = '%[3]s' AND NOT s.deleted`, a.kind, a.spec, a.rows)
 }
 
 // changesQuery is one statement, so the rows that it reads and the snapshot that it returns are consistent. A cursor is
-// server/timeline/snapshot. The log does not have every change since a cursor when
+// server/timeline/database/log/snapshot. The log does not have every change since a cursor when
 //   - the cursor is of another server or of an abandoned timeline,
+//   - the cursor is of another database, or of another log (a restore into the same server: a copy of a database is another
+//     database with the same tables, a dump creates the tables anew),
 //   - the cursor's snapshot is in the future (the same server, restored), or
 //   - a row was trimmed that the cursor's snapshot did not see.
+//
+// The timeline is that of the write-ahead log. The control file has a new one only after the first checkpoint, minutes after
+// a standby was promoted. A standby, which is rejected, has none.
 //
 // Rows of the log with a transaction id in the future are ignored: they are of the server whose dump was restored here.
 // The rules and their alternatives: docs/design.md#change-feed.
@@ -43,8 +48,9 @@ func changesQuery() string {
 	}
 	return `
 WITH server AS MATERIALIZED (
-	SELECT (SELECT system_identifier FROM pg_control_system()) || '/' ||
-		(SELECT timeline_id FROM pg_control_checkpoint()) || '/' AS id
+	SELECT concat_ws('/', (SELECT system_identifier FROM pg_control_system()),
+		CASE WHEN NOT pg_is_in_recovery() THEN left(pg_walfile_name(pg_current_wal_lsn()), 8) END,
+		(SELECT oid FROM pg_database WHERE datname = current_database()), 'hub_of_hubs.change_log'::regclass::oid, '') AS id
 ), since AS MATERIALIZED (
 	SELECT CASE WHEN starts_with($1, server.id) THEN substr($1, length(server.id) + 1)::pg_snapshot END AS seen
 	FROM server

@@ -187,15 +187,14 @@ func TestChangesReset(t *testing.T) {
 	if _, next := look(t, store, first.Next); next.Reset {
 		t.Error("a reset when nothing happened")
 	}
-	_, future, _ := strings.Cut(string(first.Next), "/")
-	_, future, _ = strings.Cut(future, "/")
-	for name, cursor := range map[string]status.Cursor{
-		"another server":   "1/1/" + status.Cursor(future),
-		"a time to come":   status.Cursor(strings.TrimSuffix(string(first.Next), future) + "900000000:900000000:"),
-		"another timeline": status.Cursor(strings.Replace(string(first.Next), "/1/", "/2/", 1)),
+	for i, c := range []struct{ of, part string }{
+		{"another server", "1"}, {"another timeline", "00000002"}, {"another database", "1"}, {"another log", "1"},
+		{"a time to come", "900000000:900000000:"},
 	} {
-		if _, changes := look(t, store, cursor); !changes.Reset {
-			t.Errorf("no reset at a cursor of %s", name)
+		parts := strings.Split(string(first.Next), "/")
+		parts[i] = c.part
+		if _, changes := look(t, store, status.Cursor(strings.Join(parts, "/"))); !changes.Reset {
+			t.Errorf("no reset at a cursor of %s", c.of)
 		}
 	}
 	d.exec("TRUNCATE status.compliance")
