@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/clock"
@@ -14,9 +15,9 @@ import (
 const (
 	// firstRetry is the delay after the first failure in a row.
 	firstRetry = 250 * time.Millisecond
-	// unservedRetry is the delay before another attempt to watch a kind that the
-	// hub does not serve, watchRetry the delay after any other failed attempt.
-	unservedRetry, watchRetry = 15 * time.Second, time.Second
+	// lastingRetry is the delay before another attempt to watch a kind that the hub
+	// does not serve or forbids, watchRetry the delay after any other failed attempt.
+	lastingRetry, watchRetry = 15 * time.Second, time.Second
 )
 
 // Delay returns the wait after so many consecutive failures: 250 ms after the
@@ -82,13 +83,34 @@ func (l Loop) sleepOrWake(ctx context.Context, d time.Duration) {
 	}
 }
 
+// Obstacle is the reason for which a kind cannot be watched.
+type Obstacle string
+
+const (
+	// Unserved: the hub does not serve the kind, for example because its CRD is not installed.
+	Unserved Obstacle = "unserved"
+	// Forbidden: the program has not the right to watch the kind.
+	Forbidden Obstacle = "forbidden"
+	// Failed: any other error, for example because the hub does not answer.
+	Failed Obstacle = "failed"
+)
+
+func obstacleOf(err error) Obstacle {
+	switch {
+	case meta.IsNoMatchError(err):
+		return Unserved
+	case apierrors.IsForbidden(err):
+		return Forbidden
+	default:
+		return Failed
+	}
+}
+
 // UntilWatched calls watch until it succeeds, and reports false if ctx ended
-// before. A hub may start to serve the kind later, for example when its CRD is
-// installed. Failed is called for the first failure, and again whenever the reason
-// changes between a kind that the hub does not serve (served is false) and any
-// other error.
-func UntilWatched(ctx context.Context, clock clock.Clock, watch func(context.Context) error, failed func(err error, served bool)) bool {
-	for first, before := true, false; ; first = false {
+// before. A hub may start to serve the kind later, or grant the right. Failed is
+// called for the first failure, and again whenever the obstacle is another one.
+func UntilWatched(ctx context.Context, clock clock.Clock, watch func(context.Context) error, failed func(err error, obstacle Obstacle)) bool {
+	for before := Obstacle(""); ; {
 		err := watch(ctx)
 		if err == nil {
 			return true
@@ -96,14 +118,14 @@ func UntilWatched(ctx context.Context, clock clock.Clock, watch func(context.Con
 		if ctx.Err() != nil {
 			return false
 		}
-		served, delay := !meta.IsNoMatchError(err), watchRetry
-		if !served {
-			delay = unservedRetry
+		obstacle, delay := obstacleOf(err), lastingRetry
+		if obstacle == Failed {
+			delay = watchRetry
 		}
-		if first || served != before {
-			failed(err, served)
+		if obstacle != before {
+			failed(err, obstacle)
 		}
-		before = served
+		before = obstacle
 		if !retry.Sleep(ctx, clock, delay) {
 			return false
 		}

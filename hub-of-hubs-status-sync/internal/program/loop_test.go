@@ -3,10 +3,12 @@ package program
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -121,24 +123,27 @@ func TestLoopEnds(t *testing.T) {
 	}
 }
 
-// TestUntilWatched: a kind that is not served is looked for now and then, a hub
-// that does not answer is asked again soon, and each is told when it begins.
+// TestUntilWatched: a kind that is not served, or is forbidden, is looked for now
+// and then, a hub that does not answer is asked again soon, and each is told when
+// it begins.
 func TestUntilWatched(t *testing.T) {
 	away := errors.New("away")
 	unserved := &meta.NoKindMatchError{GroupKind: schema.GroupKind{Kind: "Policy"}}
-	tries := []error{away, away, unserved, unserved, away, nil}
-	least := []time.Duration{time.Second, time.Second, 15 * time.Second, 15 * time.Second, time.Second}
+	forbidden := fmt.Errorf("watch: %w", apierrors.NewForbidden(schema.GroupResource{Resource: "policies"}, "", away))
+	tries := []error{away, away, unserved, unserved, forbidden, forbidden, away, nil}
+	const short, long = time.Second, 15 * time.Second
+	least := []time.Duration{short, short, long, long, long, long, short}
 	var at []time.Time
-	var told []bool
+	var told []Obstacle
 	passing(t, func(clock *clocktesting.FakeClock) {
 		if !UntilWatched(t.Context(), clock, func(context.Context) error {
 			at = append(at, clock.Now())
 			return tries[len(at)-1]
-		}, func(_ error, served bool) { told = append(told, served) }) {
+		}, func(_ error, obstacle Obstacle) { told = append(told, obstacle) }) {
 			t.Error("not watched")
 		}
 	})
-	if diff := cmp.Diff([]bool{true, false, true}, told); diff != "" {
+	if diff := cmp.Diff([]Obstacle{Failed, Unserved, Forbidden, Failed}, told); diff != "" {
 		t.Errorf("told (-want +got):\n%s", diff)
 	}
 	for i, least := range least {
@@ -152,7 +157,7 @@ func TestUntilWatchedEnds(t *testing.T) {
 	ctx, end := context.WithCancel(t.Context())
 	passing(t, func(clock *clocktesting.FakeClock) {
 		if UntilWatched(ctx, clock, func(context.Context) error { end(); return ctx.Err() },
-			func(err error, _ bool) { t.Errorf("told of %v", err) }) {
+			func(err error, _ Obstacle) { t.Errorf("told of %v", err) }) {
 			t.Error("watched")
 		}
 	})

@@ -57,12 +57,12 @@ func (w *watcher) run(ctx context.Context) {
 
 // watch returns when a kind is watched, or when ctx ends.
 func (w *watcher) watch(ctx context.Context, kind status.Kind) {
-	program.UntilWatched(ctx, w.clock, func(ctx context.Context) error { return w.register(ctx, kind) }, func(err error, served bool) {
+	program.UntilWatched(ctx, w.clock, func(ctx context.Context) error { return w.register(ctx, kind) }, func(err error, obstacle program.Obstacle) {
 		logger := klog.FromContext(ctx).WithValues("kind", kind)
-		if served {
-			logger.Error(err, "Watch failed, retrying")
-		} else {
+		if obstacle == program.Unserved {
 			logger.Info("The leaf hub does not serve the kind, waiting for it")
+		} else {
+			logger.Error(err, "Watch failed, retrying")
 		}
 	})
 }

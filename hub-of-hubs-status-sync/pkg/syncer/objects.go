@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,6 +21,8 @@ type objects struct {
 	// changed is called for each object that changed, unless the change is a write
 	// of this syncer. cameOrWent is true if the object was added or deleted.
 	changed func(o plan.Object, cameOrWent bool)
+	// complete is set when the watch has reported every object once.
+	complete atomic.Bool
 
 	mu      sync.Mutex
 	byUID   map[types.UID]plan.Object

@@ -40,7 +40,7 @@ func TestRoundSyncsOrphans(t *testing.T) {
 	keys := newTestKeys(t, clock.RealClock{}, status.KindAddOnSummary)
 	read := readKeys{keys: make(chan status.Key)}
 	k := newKindSyncer(kindEntry(t, status.KindAddOnSummary), keys,
-		kindSyncer{store: read, caches: syncedCache{}, clock: clock.RealClock{}, workers: 1})
+		kindSyncer{store: read, live: &rights{}, caches: syncedCache{}, clock: clock.RealClock{}, workers: 1})
 	// The syncer wrote the object: no watch event leads to its key.
 	k.objects.learn("u", "1", "digest")
 	k.objects.set(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "helloworld", UID: "u", ResourceVersion: "1"}})

@@ -174,9 +174,13 @@ func add(mgr manager.Manager, opts *Options, store source, clock clock.WithTicke
 		kinds = append(kinds, entry.Kind)
 	}
 	keys := newKeys(clock, opts.StaleAfter, kinds...)
+	recorder, err := program.NewEventRecorder(mgr, Program)
+	if err != nil {
+		return err
+	}
 	shared := kindSyncer{
 		store: store, live: mgr.GetAPIReader(), writer: mgr.GetClient(), caches: mgr.GetCache(),
-		recorder: mgr.GetEventRecorder(Program), clock: clock, workers: opts.Workers,
+		recorder: recorder, clock: clock, workers: opts.Workers, namespaces: opts.WatchNamespaces,
 	}
 	for _, entry := range entries {
 		if err := mgr.Add(newKindSyncer(entry, keys, shared)); err != nil {

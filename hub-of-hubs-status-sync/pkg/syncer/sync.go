@@ -12,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
@@ -20,18 +19,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"open-cluster-management.io/helloworld-addon/hub-of-hubs-status-sync/internal/program"
 	"open-cluster-management.io/helloworld-addon/hub-of-hubs-status-sync/pkg/status"
 	"open-cluster-management.io/helloworld-addon/hub-of-hubs-status-sync/pkg/syncer/plan"
-	"open-cluster-management.io/helloworld-addon/internal/retry"
 )
 
-const (
-	// syncPoll is how often a new watch is checked for whether it has synced.
-	syncPoll = 20 * time.Millisecond
-	// requestTimeout limits one read or write.
-	requestTimeout = 30 * time.Second
-)
+// requestTimeout limits one read or write.
+const requestTimeout = 30 * time.Second
 
 // kindSyncer syncs the objects of one kind. It is a Runnable.
 type kindSyncer struct {
@@ -45,6 +38,8 @@ type kindSyncer struct {
 	recorder events.EventRecorder
 	clock    clock.WithTicker
 	workers  int
+	// namespaces are the watched ones; none means all.
+	namespaces []string
 
 	objects, owners *objects
 }
@@ -88,7 +83,8 @@ func (k *kindSyncer) keyOf(o plan.Object) (key status.Key, found bool) {
 
 // present returns the objects of a key and their owner, as the watch has them. For
 // a kind whose objects the syncer does not create, the object is its own owner.
-// Found is false if this hub has no object to write and no owner to create one for.
+// While the owners may not be watched, the owner has only its uid. Found is false
+// if this hub has no object to write and no owner to create one for.
 func (k *kindSyncer) present(key status.Key) (owner plan.Object, all []plan.Object, found bool) {
 	switch {
 	case !k.entry.Creates:
@@ -99,6 +95,8 @@ func (k *kindSyncer) present(key status.Key) (owner plan.Object, all []plan.Obje
 			all = append(all, one)
 		}
 		return plan.Object{Name: key.ID}, all, true
+	case !k.owners.complete.Load():
+		return plan.Object{UID: types.UID(key.ID)}, k.objects.owned(types.UID(key.ID)), true
 	default:
 		owner, found = k.owners.get(types.UID(key.ID))
 		return owner, k.objects.owned(owner.UID), found && !owner.Deleting
@@ -109,7 +107,10 @@ func (k *kindSyncer) present(key status.Key) (owner plan.Object, all []plan.Obje
 func (k *kindSyncer) Start(ctx context.Context) error {
 	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithValues("kind", k.entry.Kind))
 	defer k.queue.ShutDown()
-	if !k.watch(ctx, k.entry.Object, k.objects) || (!k.entry.Owner.Empty() && !k.watch(ctx, k.entry.Owner, k.owners)) {
+	available.WithLabelValues(string(k.entry.Kind)).Set(0)
+	var workers sync.WaitGroup
+	defer workers.Wait()
+	if !k.watch(ctx) || !k.watchOwners(ctx, &workers) {
 		return nil
 	}
 	select {
@@ -119,7 +120,6 @@ func (k *kindSyncer) Start(ctx context.Context) error {
 	}
 	available.WithLabelValues(string(k.entry.Kind)).Set(1)
 	klog.FromContext(ctx).Info("Syncing status")
-	var workers sync.WaitGroup
 	for range k.workers {
 		workers.Go(func() { k.work(ctx) })
 	}
@@ -131,7 +131,6 @@ func (k *kindSyncer) Start(ctx context.Context) error {
 		}
 	}
 	k.queue.ShutDown()
-	workers.Wait()
 	return nil
 }
 
@@ -147,40 +146,6 @@ func (k *kindSyncer) requestOrphans() {
 			k.queue.request(key, time.Time{})
 		}
 	}
-}
-
-// watch returns true when all objects of a kind are known, and false if ctx ended
-// before. It waits for a kind that the global hub does not serve yet.
-func (k *kindSyncer) watch(ctx context.Context, gvk schema.GroupVersionKind, objects *objects) bool {
-	register := func(ctx context.Context) error { return k.register(ctx, gvk, objects) }
-	return program.UntilWatched(ctx, k.clock, register, func(err error, served bool) {
-		available.WithLabelValues(string(k.entry.Kind)).Set(0)
-		logger := klog.FromContext(ctx).WithValues("gvk", gvk.String())
-		if served {
-			logger.Error(err, "Watch failed, retrying")
-		} else {
-			logger.Info("The global hub does not serve the kind, waiting for it")
-		}
-	})
-}
-
-func (k *kindSyncer) register(ctx context.Context, gvk schema.GroupVersionKind, objects *objects) error {
-	metadata := &metav1.PartialObjectMetadata{}
-	metadata.SetGroupVersionKind(gvk)
-	informer, err := k.caches.GetInformer(ctx, metadata)
-	if err != nil {
-		return fmt.Errorf("watch %s: %w", gvk.Kind, err)
-	}
-	registration, err := informer.AddEventHandler(objects.handler())
-	if err != nil {
-		return fmt.Errorf("watch %s: %w", gvk.Kind, err)
-	}
-	for !registration.HasSynced() {
-		if !retry.Sleep(ctx, k.clock, syncPoll) {
-			return errors.Join(ctx.Err(), informer.RemoveEventHandler(registration))
-		}
-	}
-	return nil
 }
 
 func (k *kindSyncer) work(ctx context.Context) {
@@ -251,7 +216,7 @@ func (k *kindSyncer) sync(ctx context.Context, key status.Key, cause plan.Cause)
 	if err != nil {
 		return err
 	}
-	desired, found, err := k.aggregate(ctx, key, owner)
+	desired, found, err := k.aggregate(ctx, key, &owner)
 	if err != nil || !found {
 		return err
 	}
@@ -310,8 +275,9 @@ func (k *kindSyncer) observe(ctx context.Context, all []plan.Object) ([]plan.Pre
 }
 
 // aggregate reads the rows of a key, and returns the objects that they result in.
-// Found is false if the database does not have the key's object.
-func (k *kindSyncer) aggregate(ctx context.Context, key status.Key, owner plan.Object) (desired []status.Desired, found bool, err error) {
+// It completes an owner that has only its uid by the owner's row. Found is false if
+// the database does not have the key's object, or this syncer does not write it.
+func (k *kindSyncer) aggregate(ctx context.Context, key status.Key, owner *plan.Object) (desired []status.Desired, found bool, err error) {
 	limited, cancel := context.WithTimeout(ctx, requestTimeout)
 	snapshot, err := k.store.Read(limited, []status.Key{key})
 	cancel()
@@ -323,6 +289,12 @@ func (k *kindSyncer) aggregate(ctx context.Context, key status.Key, owner plan.O
 		return nil, false, nil
 	}
 	rows := snapshot.Objects[0]
+	if owner.Name == "" {
+		owner.Namespace, owner.Name = rows.Namespace, rows.Name
+		if len(k.namespaces) > 0 && !slices.Contains(k.namespaces, owner.Namespace) {
+			return nil, false, nil
+		}
+	}
 	desired, err = k.entry.Aggregate(status.Rows{
 		Namespace: owner.Namespace, Name: owner.Name, UID: key.ID,
 		Compliance: rows.Compliance, Payloads: rows.Payloads, Stale: k.keys.staleBy(rows, snapshot.Heartbeats),
