@@ -22,7 +22,9 @@ type answering struct {
 	err error
 }
 
-func (a answering) Create(context.Context, *eventsv1.Event) (*eventsv1.Event, error) { return nil, a.err }
+func (a answering) Create(context.Context, *eventsv1.Event) (*eventsv1.Event, error) {
+	return nil, a.err
+}
 
 func (a answering) Patch(context.Context, *eventsv1.Event, []byte) (*eventsv1.Event, error) {
 	return nil, a.err

@@ -86,24 +86,41 @@ func TestRoleIsLeast(t *testing.T) {
 		slices.Sort(verbs)
 		want[name] = verbs
 	}
-	got := map[string][]string{}
-	var role rbacv1.ClusterRole
-	parse(t, strings.Split(read(t, "rbac.yaml"), "---\n")[0], &role)
-	for _, rule := range role.Rules {
-		for _, group := range rule.APIGroups {
-			for _, resource := range rule.Resources {
-				verbs := got[group+"/"+resource]
-				for _, verb := range rule.Verbs {
-					verbs = append(verbs, strings.Join(append([]string{verb}, rule.ResourceNames...), " "))
+	if diff := cmp.Diff(want, rightsOf(t, "ClusterRole")); diff != "" {
+		t.Errorf("rights (-needed +given):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string][]string{
+		"coordination.k8s.io/leases": {"create", "get hub-of-hubs-status-sync-lock", "update hub-of-hubs-status-sync-lock"},
+		"apps/deployments":           {"list"},
+		"/events":                    {"create", "patch"},
+	}, rightsOf(t, "Role")); diff != "" {
+		t.Errorf("rights in its own namespace (-needed +given):\n%s", diff)
+	}
+}
+
+// rightsOf returns the verbs of the role of a kind, by group and resource. A verb is followed by the names
+// that it is limited to.
+func rightsOf(t *testing.T, kind string) map[string][]string {
+	t.Helper()
+	rights := map[string][]string{}
+	for _, document := range strings.Split(read(t, "rbac.yaml"), "---\n") {
+		var role rbacv1.ClusterRole // a Role has the same rules
+		if parse(t, document, &role); role.Kind != kind {
+			continue
+		}
+		for _, rule := range role.Rules {
+			for _, group := range rule.APIGroups {
+				for _, resource := range rule.Resources {
+					right := group + "/" + resource
+					for _, verb := range rule.Verbs {
+						rights[right] = append(rights[right], strings.Join(append([]string{verb}, rule.ResourceNames...), " "))
+					}
+					slices.Sort(rights[right])
 				}
-				slices.Sort(verbs)
-				got[group+"/"+resource] = verbs
 			}
 		}
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("rights (-needed +given):\n%s", diff)
-	}
+	return rights
 }
 
 // TestPodIsRestricted: the fields that the Pod Security level restricted asks

@@ -22,6 +22,8 @@ var (
 		Name: "kind_available", Help: "1 if the global hub serves the kind and its status is synced."}, []string{"kind"})
 	shortened = prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: namespace, Subsystem: subsystem,
 		Name: "objects_shortened", Help: "Objects with a list that was shortened to fit."}, []string{"kind"})
+	propagatorWrites = prometheus.NewGauge(prometheus.GaugeOpts{Namespace: namespace, Subsystem: subsystem,
+		Name: "policy_propagator_writes_status", Help: "1 if a policy propagator in the program's namespace writes the status of policies as well."})
 	staleHub = prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: namespace, Subsystem: subsystem,
 		Name: "leaf_hub_stale", Help: "1 if the leaf hub's last heartbeat is too old for the interval that its writer states."}, []string{"leaf_hub"})
 	beatAge = prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: namespace, Subsystem: subsystem,
@@ -31,4 +33,4 @@ var (
 // allKinds is the value of the label kind for failures that concern no single kind.
 const allKinds = "all"
 
-var collectors = []prometheus.Collector{lag, rowsRead, written, failures, available, shortened, staleHub, beatAge}
+var collectors = []prometheus.Collector{lag, rowsRead, written, failures, available, shortened, propagatorWrites, staleHub, beatAge}

@@ -187,6 +187,11 @@ func add(mgr manager.Manager, opts *Options, store source, clock clock.WithTicke
 			return fmt.Errorf("add the syncer of %s: %w", entry.Kind, err)
 		}
 	}
+	if opts.PodNamespace != "" {
+		if err := mgr.Add(&propagatorCheck{reader: mgr.GetAPIReader(), namespace: opts.PodNamespace, clock: clock}); err != nil {
+			return fmt.Errorf("add the check of the policy propagator: %w", err)
+		}
+	}
 	if err := mgr.Add(newFeed(store, keys, clock, opts.interval, opts.ScanPeriod)); err != nil {
 		return fmt.Errorf("add the feed: %w", err)
 	}

@@ -8,9 +8,7 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
@@ -230,7 +228,7 @@ func (k *kindSyncer) sync(ctx context.Context, key status.Key, cause plan.Cause)
 		return err
 	}
 	if len(actions) > 0 {
-		k.recordWrite(ctx, key, owner)
+		k.recordWrite(ctx, key, owner, actions)
 	}
 	k.recordEvents(present, desired)
 	k.queue.setShortened(key, slices.ContainsFunc(desired, func(d status.Desired) bool { return d.Summarised != "" }))
@@ -324,28 +322,12 @@ func indexByName(desired []status.Desired) map[string]status.Desired {
 	return byName
 }
 
-// recordWrite counts and logs that another writer keeps undoing the writes to a
-// key's objects.
-func (k *kindSyncer) recordWrite(ctx context.Context, key status.Key, owner plan.Object) {
-	contested, detected := k.queue.wrote(key)
-	if contested {
-		failures.WithLabelValues(string(key.Kind), reasonContested).Inc()
-	}
-	if detected {
-		klog.FromContext(ctx).Info("Another writer keeps changing the status; backing off, except when rows change",
-			"id", key.ID, "namespace", owner.Namespace, "name", owner.Name)
-	}
-}
-
 // recordEvents records the desired notes as events on the objects.
 func (k *kindSyncer) recordEvents(present []plan.Present, desired []status.Desired) {
 	byName := indexByName(desired)
 	for _, p := range present {
 		if d, found := byName[p.Name]; found && k.objects.setNote(p.UID, d.Note) && d.Note != "" {
-			regarding := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
-				Namespace: p.Namespace, Name: p.Name, UID: p.UID, ResourceVersion: p.ResourceVersion}}
-			regarding.SetGroupVersionKind(k.entry.Object)
-			k.recorder.Eventf(regarding, nil, corev1.EventTypeWarning, "StatusIncomplete", "SyncStatus", "%s", d.Note)
+			k.event(p, "StatusIncomplete", d.Note)
 		}
 	}
 }

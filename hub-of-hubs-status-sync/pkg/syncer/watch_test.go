@@ -154,7 +154,7 @@ func TestOwnersForbidden(t *testing.T) {
 		t.Errorf("created (-want +got):\n%s", diff)
 	}
 	w.logged(`Watching the owners is forbidden, taking their names from the database kind="SubscriptionReport" gvk="apps.open-cluster-management.io/v1, Kind=Subscription" ` +
-		`missingRule="{apiGroups: [\"apps.open-cluster-management.io\"], resources: [subscriptions], verbs: [get, list, watch]}`)
+		`missingRule="{apiGroups: [apps.open-cluster-management.io], resources: [subscriptions], verbs: [get, list, watch]}`)
 	w.grant()
 	w.logged("Watching the owners kind=")
 	<-w.read
@@ -181,7 +181,7 @@ func TestOwnersForbiddenInNamespace(t *testing.T) {
 func TestKindForbidden(t *testing.T) {
 	reports := schema.GroupResource{Group: subscriptions.Group, Resource: "subscriptionreports"}
 	w := startWatching(t, reports)
-	w.logged(`missingRule="{apiGroups: [\"apps.open-cluster-management.io\"], resources: [subscriptionreports], verbs: [get, list, watch]}`)
+	w.logged(`missingRule="{apiGroups: [apps.open-cluster-management.io], resources: [subscriptionreports], verbs: [get, list, watch]}`)
 	if strings.Contains(w.log.String(), "Syncing status") {
 		t.Error("it syncs")
 	}
