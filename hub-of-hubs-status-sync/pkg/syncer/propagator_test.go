@@ -74,7 +74,7 @@ func TestPropagatorCheck(t *testing.T) {
 	if got := strings.Count(logged, "The policy propagator writes"); got != 3 {
 		t.Errorf("%d lines, want 3:\n%s", got, logged)
 	}
-	// As they were before each look: none, none, v1, v1, not known, v2, good, v2.
+	// The first look is before any answer; the answer after the second v1 is an error, which changes nothing.
 	for i, want := range []float64{0, 0, 1, 1, 1, 1, 0, 1} {
 		if a.gauges[i] != want {
 			t.Errorf("the metric before look %d is %v, not %v", i+1, a.gauges[i], want)

@@ -33,7 +33,7 @@ func (k *kindSyncer) watchOwners(ctx context.Context, workers *sync.WaitGroup) b
 	if k.entry.Owner.Empty() {
 		return true
 	}
-	decided := make(chan struct{})
+	decided, forbidden := make(chan struct{}), false
 	decide := sync.OnceFunc(func() { close(decided) })
 	workers.Go(func() {
 		if program.UntilWatched(ctx, k.clock, func(ctx context.Context) error { return k.register(ctx, k.entry.Owner, k.owners) },
@@ -41,12 +41,15 @@ func (k *kindSyncer) watchOwners(ctx context.Context, workers *sync.WaitGroup) b
 				if obstacle == program.Forbidden {
 					klog.FromContext(ctx).Info("Watching the owners is forbidden, taking their names from the database",
 						"gvk", k.entry.Owner.String(), "missingRule", program.MissingRule(err, "get", "list", "watch"))
+					forbidden = true
 					decide()
 					return
 				}
 				logObstacle(ctx, k.entry.Owner, err, obstacle)
 			}) {
-			klog.FromContext(ctx).Info("Watching the owners", "gvk", k.entry.Owner.String())
+			if forbidden {
+				klog.FromContext(ctx).Info("Watching the owners", "gvk", k.entry.Owner.String())
+			}
 			decide()
 		}
 	})
