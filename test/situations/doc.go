@@ -10,16 +10,19 @@
 // was deleted that should have stayed, no pod of the add-on was replaced or restarted
 // unless the situation does that itself, and no manual step was needed.
 //
-// OCM's own registration agent is used, as users run it. Situations 1 to 4 know the
-// hub and the managed clusters by kubeconfigs alone, and the way to stop and start
-// a registration agent by two shell commands, which are run with CLUSTER set:
+// OCM's own registration agent is used, as users run it. The situations know the hub
+// and the managed clusters by kubeconfigs alone. Shell commands, which are run with
+// CLUSTER set, stop and start a registration agent, print its process and how it ended,
+// and set its flags (environment_test.go):
 //
 //	HUB_KUBECONFIG=/path/hub.kubeconfig \
 //	CLUSTER_KUBECONFIGS=cluster1=/path/a.kubeconfig,cluster2=/path/b.kubeconfig \
 //	STOP_REGISTRATION_AGENT='kubectl --context=$CLUSTER …' START_REGISTRATION_AGENT=… \
+//	REGISTRATION_AGENT_PROCESS=… REGISTRATION_AGENT_ENDS=… SET_REGISTRATION_AGENT_FLAGS=… \
 //	go test -tags situations ./test/situations -v
 //
-// The others, behind the tag long, need the sandbox (SANDBOX is its command): test/
-// situations/on-sandbox runs all of them. The package neither starts nor installs
-// anything: OCM and the add-on's controller are expected on the hub.
+// The tests TestExpiry, TestMovesAndNames and TestSeveralHubs, behind the tag long, need
+// the sandbox (SANDBOX is its command): test/situations/on-sandbox runs all of them. The
+// package neither starts nor installs anything: OCM and the add-on's controller are
+// expected on the hub.
 package situations

@@ -140,21 +140,23 @@ func bootstrapMissing(t *testing.T, c *cluster) {
 	})
 }
 
-// bootstrapUnparsable: the registration agent of v1.2.1 keeps ending.
+// bootstrapUnparsable: the registration agent of v1.2.1 keeps ending. A bootstrap
+// kubeconfig that parses is enough for it to go on, even an expired one.
 func bootstrapUnparsable(t *testing.T, c *cluster) {
 	c.put(t, "stays", "a")
 	c.enabled(t)
 	c.through(t, func() {
-		ending := c.keepsEnding(t)
+		good, ending := c.bootstrapKubeconfig(t, ofFirstHub), c.keepsEnding(t)
 		repair := c.spoil(t, ofFirstHub, unparsable)
 		eventually(t, "the registration agent keeps ending", ending)
 		renewed := c.renewal(t)
 		c.put(t, "changes", "b")
 		eventually(t, "a change arrives", c.working)
 		consistently(t, quiet, "the cluster is away", func(ctx context.Context) error { return not(renewed(ctx), "the cluster is back") })
-		repair()
+		setSecret(t, c.home, c.klusterlet, bootstrapSecret, c.spoilt(t, ofFirstHub, good, expiredUser))
 		eventually(t, "the registration agent works", renewed)
 		c.worksOn(t)
+		repair()
 	})
 }
 
