@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	certificatesv1 "k8s.io/api/certificates/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -103,6 +104,11 @@ func joinSettings(t *testing.T, c *cluster) {
 	c.stopRegistration(t)
 	c.detach(t)
 	c.removeUsedRequests(t)
+	// the agent was perhaps stopped before it removed the certificate of the disabled add-on
+	err := c.home.CoreV1().Secrets(c.install).Delete(t.Context(), agentSecret, metav1.DeleteOptions{})
+	if !apierrors.IsNotFound(err) {
+		must(t, "delete the add-on's credentials", err)
+	}
 	c.setRegistrationFlags(t, "--spoke-external-server-urls="+externalURL, "--cluster-annotations="+annotation+"=blue,team=blue",
 		fmt.Sprintf("--client-cert-expiration-seconds=%.0f", certificateLife.Seconds()))
 	eventually(t, "the cluster has joined", c.joined)
