@@ -81,6 +81,16 @@ FROM server CROSS JOIN since LEFT JOIN changed ON true`
 func (s *Store) Changes(ctx context.Context, since status.Cursor) (status.Changes, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
+	layout, err := s.current(ctx)
+	if err == nil && layout.unlogged != "" {
+		layout, err = s.detect(ctx)
+	}
+	if err != nil {
+		return status.Changes{}, s.wrap(err, "read what changed")
+	}
+	if layout.unlogged != "" {
+		return status.Changes{Unlogged: layout.unlogged}, nil
+	}
 	rows, err := s.pool.Query(ctx, s.changes, string(since))
 	if err != nil {
 		return status.Changes{}, s.wrap(err, "read what changed")

@@ -42,8 +42,15 @@ func (d *database) insertSpec(table, digit, name string) {
 		jsonb_build_object('namespace', 'ns', 'name', $2::text)))`, id(digit), name)
 }
 
-// world inserts a policy 1, a placement rule 2, a placement 3 and a subscription 4, each with a row or two.
+// world inserts the original's world and a row of an add-on.
 func (d *database) world() {
+	d.tb.Helper()
+	d.originalWorld()
+	d.insertRow("managedclusteraddons", "hub1", `{"metadata": {"namespace": "c1", "name": "helloworld"}}`)
+}
+
+// originalWorld inserts a policy 1, a placement rule 2, a placement 3 and a subscription 4, each with a row or two.
+func (d *database) originalWorld() {
 	d.tb.Helper()
 	d.insertSpec("policies", "1", "policy")
 	d.insertSpec("placementrules", "2", "rule")
@@ -58,7 +65,6 @@ func (d *database) world() {
 	d.insertRow("subscription_statuses", "hub1", `{"metadata": {"namespace": "ns", "name": "sub"}}`)
 	d.insertRow("subscription_reports", "hub1", `{"metadata": {"namespace": "else", "name": "where",
 		"labels": {"apps.open-cluster-management.io/hosting-subscription": "ns.sub"}}}`)
-	d.insertRow("managedclusteraddons", "hub1", `{"metadata": {"namespace": "c1", "name": "helloworld"}}`)
 	d.exec(`INSERT INTO status.leaf_hub_heartbeats (leaf_hub_name) VALUES ('hub1')`)
 }
 

@@ -19,6 +19,14 @@ type aggregated struct {
 	only string
 }
 
+// tables returns the tables with the kind's objects and rows.
+func (a aggregated) tables() []string {
+	if a.spec == "" {
+		return []string{"status." + a.rows}
+	}
+	return []string{"spec." + a.spec, "status." + a.rows}
+}
+
 // complianceTable has a row for each cluster. Every other table has a payload for each object.
 const complianceTable = "compliance"
 

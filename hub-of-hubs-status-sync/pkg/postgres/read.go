@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"fmt"
 	"regexp"
 	"time"
 
@@ -20,14 +19,21 @@ func (s *Store) Read(ctx context.Context, keys []status.Key) (status.Snapshot, e
 		return status.Snapshot{}, s.wrap(err, "wait for a connection to read the rows of %d objects", len(keys))
 	}
 	defer s.reads.Release(1)
+	layout, err := s.current(ctx)
+	if err != nil {
+		return status.Snapshot{}, s.wrap(err, "read the rows of %d objects", len(keys))
+	}
 	var snapshot status.Snapshot
-	err := s.read(ctx, func(ctx context.Context, tx pgx.Tx) error {
-		reading := newReading(tx, s.namespace, keys)
+	err = s.read(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		reading := newReading(tx, layout, s.namespace, keys)
 		var err error
-		if reading.Heartbeats, err = heartbeats(ctx, tx); err != nil {
+		if reading.Heartbeats, err = heartbeats(ctx, tx, layout); err != nil {
 			return err
 		}
 		for _, kind := range aggregatedKinds {
+			if !layout.reads(kind) {
+				continue
+			}
 			if err := reading.kind(ctx, kind); err != nil {
 				return err
 			}
@@ -45,6 +51,7 @@ func (s *Store) Read(ctx context.Context, keys []status.Key) (status.Snapshot, e
 type reading struct {
 	status.Snapshot
 	tx        pgx.Tx
+	layout    *layout
 	namespace string
 	byKey     map[status.Key][]int
 	// seen holds one copy of each string that many rows share: names of hubs, values of enums. A million clusters of a policy
@@ -52,8 +59,8 @@ type reading struct {
 	seen map[string]string
 }
 
-func newReading(tx pgx.Tx, namespace string, keys []status.Key) *reading {
-	r := &reading{tx: tx, namespace: namespace, byKey: map[status.Key][]int{}, seen: map[string]string{}}
+func newReading(tx pgx.Tx, layout *layout, namespace string, keys []status.Key) *reading {
+	r := &reading{tx: tx, layout: layout, namespace: namespace, byKey: map[status.Key][]int{}, seen: map[string]string{}}
 	r.Objects = make([]status.Object, len(keys))
 	for i, key := range keys {
 		r.Objects[i].Key = key
@@ -83,9 +90,7 @@ func (r *reading) kind(ctx context.Context, kind aggregated) error {
 	if kind.rows == complianceTable {
 		return r.compliance(ctx, kind, ids)
 	}
-	return r.payloads(ctx, kind, fmt.Sprintf(`SELECT s.id::text, t.leaf_hub_name, t.payload, 1::bigint
-FROM spec.%[1]s s JOIN status.%[2]s t ON hub_of_hubs.subject('%[2]s', t.payload) = hub_of_hubs.subject('%[1]s', s.payload)
-WHERE s.id = ANY($1::uuid[])`, kind.spec, kind.rows), ids)
+	return r.payloads(ctx, kind, r.layout.payloadsQuery(kind), ids)
 }
 
 // addOns reads the rows of the only AddOnSummary.
@@ -134,8 +139,12 @@ WHERE id = ANY($1::uuid[]) AND NOT deleted AND $2 IN ('', payload -> 'metadata' 
 }
 
 func (r *reading) compliance(ctx context.Context, kind aggregated, ids []string) error {
-	rows, err := r.tx.Query(ctx, `SELECT id::text, leaf_hub_name, cluster_name, error::text, compliance::text
-FROM status.compliance WHERE id = ANY($1::uuid[])`, ids)
+	sql := unloggedCompliance
+	if r.layout.unlogged == "" {
+		sql = `SELECT id::text, leaf_hub_name, cluster_name, error::text, compliance::text
+FROM status.compliance WHERE id = ANY($1::uuid[])`
+	}
+	rows, err := r.tx.Query(ctx, sql, ids)
 	if err != nil {
 		return err
 	}
@@ -198,7 +207,11 @@ func (r *reading) payloads(ctx context.Context, kind aggregated, sql string, ids
 func (s *Store) Heartbeats(ctx context.Context) (status.Heartbeats, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	all, err := heartbeats(ctx, s.pool)
+	layout, err := s.current(ctx)
+	if err != nil {
+		return status.Heartbeats{}, s.wrap(err, "read the leaf hubs' heartbeats")
+	}
+	all, err := heartbeats(ctx, s.pool, layout)
 	if err != nil {
 		return status.Heartbeats{}, s.wrap(err, "read the leaf hubs' heartbeats")
 	}
@@ -210,21 +223,27 @@ type querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }
 
-// heartbeatsQuery returns the last heartbeats, and when the next ones are due. The columns have no time zone: their times are
+// heartbeatsQuery returns the query of the last heartbeats, and when the next ones are due. The columns have no time zone: their times are
 // UTC, as the original transport bridge writes them. A hub's beat is the range from its last heartbeat to the next one. A
 // writer that does not know the column, such as the bridge, leaves the beat of another heartbeat, which states nothing of the
 // last one. to_jsonb serves a table without the column, too.
-const heartbeatsQuery = `
+func heartbeatsQuery(table string) string {
+	return `
 SELECT clock_timestamp(), pg_postmaster_start_time(), pg_is_in_recovery(), h.leaf_hub_name, h.last_timestamp AT TIME ZONE 'UTC',
 	CASE WHEN lower(h.beat) = h.last_timestamp AND isfinite(upper(h.beat)) THEN upper(h.beat) AT TIME ZONE 'UTC' END
 FROM (SELECT) one LEFT JOIN (
-	SELECT t.leaf_hub_name, t.last_timestamp, (to_jsonb(t) ->> 'beat')::tsrange AS beat FROM status.leaf_hub_heartbeats t
+	SELECT t.leaf_hub_name, t.last_timestamp, (to_jsonb(t) ->> 'beat')::tsrange AS beat FROM ` + table + ` t
 ) h ON isfinite(h.last_timestamp)`
+}
 
 // heartbeats reads the last heartbeats. A standby returns errStandby.
-func heartbeats(ctx context.Context, in querier) (status.Heartbeats, error) {
+func heartbeats(ctx context.Context, in querier, layout *layout) (status.Heartbeats, error) {
 	all := status.Heartbeats{Last: map[string]time.Time{}, Interval: map[string]time.Duration{}}
-	rows, err := in.Query(ctx, heartbeatsQuery)
+	table := heartbeatTable
+	if !layout.readable[table] {
+		table = noHeartbeats
+	}
+	rows, err := in.Query(ctx, heartbeatsQuery(table))
 	if err != nil {
 		return all, err
 	}

@@ -13,6 +13,10 @@ import (
 func (s *Store) Scan(ctx context.Context, after status.Key, limit int) ([]status.Key, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
+	layout, err := s.current(ctx)
+	if err != nil {
+		return nil, s.wrap(err, "list the objects")
+	}
 	var keys []status.Key
 	begun := after.Kind == ""
 	for _, kind := range aggregatedKinds {
@@ -20,7 +24,7 @@ func (s *Store) Scan(ctx context.Context, after status.Key, limit int) ([]status
 		if kind.kind == after.Kind {
 			begun, id = true, after.ID
 		}
-		if !begun || len(keys) == limit {
+		if !begun || len(keys) == limit || !layout.reads(kind) {
 			continue
 		}
 		ids, err := s.scanKind(ctx, kind, id, limit-len(keys))

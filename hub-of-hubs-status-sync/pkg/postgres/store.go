@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -29,8 +30,9 @@ const (
 )
 
 // Store is the database with the reports of leaf hubs. As a user with the role hub_of_hubs_status_reader it implements
-// ChangeLog, Reader and HeartbeatReader of package status, with the role hub_of_hubs_status_writer Writer. It is safe for
-// concurrent use.
+// ChangeLog, Reader and HeartbeatReader of package status, with the role hub_of_hubs_status_writer Writer. On a database of
+// hub-of-hubs that was not migrated, or without that role, Changes, Read, Scan and Heartbeats work all the same, by its own
+// tables. It is safe for concurrent use.
 type Store struct {
 	pool      *pgxpool.Pool
 	timeout   time.Duration
@@ -38,6 +40,8 @@ type Store struct {
 	secrets   []string
 	changes   string
 	reads     *semaphore.Weighted
+	// layout is what the database had when it was last looked at; nil when that is due.
+	layout atomic.Pointer[layout]
 }
 
 var (
@@ -161,8 +165,12 @@ func (s *Store) CheckSchema(ctx context.Context) error {
 	return nil
 }
 
-// wrap adds the operation that failed and removes the password from the message. The chain of causes stays.
+// wrap adds the operation that failed and removes the password from the message. The chain of causes stays. After an error
+// that contradicts the layout, the next call detects it again.
 func (s *Store) wrap(err error, format string, args ...any) error {
+	if contradicts(err) {
+		s.layout.Store(nil)
+	}
 	return describe(err, s.secrets, fmt.Sprintf(format, args...))
 }
 

@@ -38,6 +38,9 @@ func TestSubject(t *testing.T) {
 		if got := d.text("SELECT hub_of_hubs.subject($1, $2::jsonb)", c.source, payload); got != c.want {
 			t.Errorf("%s: got %s, want %s", c.name, got, c.want)
 		}
+		if got := d.text("SELECT "+inlineSubject(c.source, "$1::jsonb"), payload); got != c.want {
+			t.Errorf("%s, without the function: got %s, want %s", c.name, got, c.want)
+		}
 	}
 }
 

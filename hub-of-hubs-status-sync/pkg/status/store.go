@@ -52,6 +52,9 @@ type Changes struct {
 	// trimmed after it, a table was truncated, or the database is another one. The caller has to sync every object.
 	// Changed may still have keys.
 	Reset bool
+	// Unlogged is why there is no log of changes, with the remedy, and is empty if there is one. Without a log, nothing else
+	// is set, and the caller has to scan: KeysOfHub fails, and Scan and Read leave out kinds whose tables cannot be read.
+	Unlogged string
 }
 
 // Heartbeats holds the last heartbeat of each leaf hub.
