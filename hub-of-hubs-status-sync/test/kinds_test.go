@@ -102,6 +102,22 @@ func decisionObject(placement string, clusters ...string) map[string]any {
 // oneOfEach makes an object of each kind, and rows of two hubs.
 func (w *world) oneOfEach() map[string]string {
 	w.Helper()
+	ids := w.oneOfOriginal()
+	w.oneAddOn()
+	return ids
+}
+
+// oneAddOn makes a row of an add-on.
+func (w *world) oneAddOn() {
+	w.Helper()
+	w.keys = append(w.keys, status.Key{Kind: status.KindAddOnSummary, ID: "helloworld"})
+	w.row("managedclusteraddons", "hub1", "helloworld", someID+"9", map[string]any{"status": map[string]any{"conditions": []any{
+		map[string]any{"type": "Available", "status": "True"}, map[string]any{"type": "ConfigMapsSynced", "status": "True"}}}})
+}
+
+// oneOfOriginal makes an object of each kind that the original knows, and rows of two hubs.
+func (w *world) oneOfOriginal() map[string]string {
+	w.Helper()
 	subscription := schema.GroupVersionKind{Group: "apps.open-cluster-management.io", Version: "v1", Kind: "Subscription"}
 	ids := map[string]string{
 		"policy": w.policy("policy"),
@@ -112,7 +128,6 @@ func (w *world) oneOfEach() map[string]string {
 		"subscription": w.known(subscription, "subscriptions", "subscription", map[string]any{"channel": "ns/channel"},
 			status.KindSubscriptionStatus, status.KindSubscriptionReport),
 	}
-	w.keys = append(w.keys, status.Key{Kind: status.KindAddOnSummary, ID: "helloworld"})
 	w.comply(ids["policy"], "hub1", "a", "non_compliant")
 	w.comply(ids["policy"], "hub2", "a", "compliant")
 	w.row("placementrules", "hub2", "rule", ids["rule"], map[string]any{"status": map[string]any{"decisions": decisionsOfRule("b")}})
@@ -130,8 +145,6 @@ func (w *world) oneOfEach() map[string]string {
 			"summary": map[string]any{"clusters": fmt.Sprint(i + 1), "deployed": "1", "failed": "0", "inProgress": "0", "propagationFailed": "0"},
 			"results": []any{map[string]any{"source": hub, "result": "deployed", "timestamp": map[string]any{"seconds": 1, "nanos": 0}}}})
 	}
-	w.row("managedclusteraddons", "hub1", "helloworld", someID+"9", map[string]any{"status": map[string]any{"conditions": []any{
-		map[string]any{"type": "Available", "status": "True"}, map[string]any{"type": "ConfigMapsSynced", "status": "True"}}}})
 	return ids
 }
 

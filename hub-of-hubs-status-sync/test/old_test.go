@@ -4,11 +4,12 @@ package hubofhubs
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"open-cluster-management.io/helloworld-addon/hub-of-hubs-status-sync/internal/postgrestest/original"
@@ -16,27 +17,38 @@ import (
 	"open-cluster-management.io/helloworld-addon/hub-of-hubs-status-sync/pkg/syncer"
 )
 
-// TestOldDatabase: a database as the users of the original have it, with their rows.
-// The sync waits until it is migrated, and then has what was there before.
+// TestOldDatabase: a database as the users of the original have it, with its user and its writer. The sync scans it. When
+// it is migrated, and its user has the reader's role, the same process follows the change log.
 func TestOldDatabase(t *testing.T) {
 	w := emptyWorldOn(t, database)
 	w.must(original.Create(t.Context(), w.server, w.owner))
-	id := w.policy("policy")
-	w.comply(id, "hub1", "a", "non_compliant")
-	before, fails := w.version(status.KindPolicy, "policy"), w.failures("all", "database")
-	w.sync(func(o *syncer.Options) { o.DatabaseURL = w.owner })
-	w.eventually("it has tried", func() error {
-		if w.failures("all", "database") == fails {
-			return errors.New("not yet")
-		}
-		return nil
-	})
-	if w.version(status.KindPolicy, "policy") != before {
-		t.Error("a policy was written from a database that is not migrated")
-	}
-	w.migrate()
+	ids := w.oneOfOriginal()
+	user, err := w.server.NewUser(t.Context(), w.owner, original.ProcessUser)
+	w.must(err)
+	n, fails := &noting{}, w.failures("all", "database")
+	w.syncNoting(n, func(o *syncer.Options) { o.DatabaseURL = user })
 	w.converge()
 	w.field(status.KindPolicy, w.namespace, "policy", "NonCompliant", "status", "compliant")
+	w.bridgeFollowed(w.bridge(), ids)
+	if fails != w.failures("all", "database") || w.metric("change_log", nil) != 0 {
+		t.Errorf("%v polls failed while scanning, and the gauge change_log is %v", w.failures("all", "database")-fails, w.metric("change_log", nil))
+	}
+
+	w.migrate()
+	w.oneAddOn()
+	parsed, err := url.Parse(user)
+	w.must(err)
+	w.exec("GRANT hub_of_hubs_status_reader TO " + parsed.User.Username())
+	w.converge()
+	w.quiet(n)
+	if w.metric("change_log", nil) != 1 {
+		t.Error("the gauge change_log is not 1 after the migration")
+	}
+	w.must(w.bridge().Send(t.Context(), original.Policies{LeafHub: "hub3", UpdatePolicies: []original.Cluster{{Policy: ids["policy"], Compliance: "non_compliant"}}}))
+	w.converge()
+	if diff := cmp.Diff([]status.Key{{Kind: status.KindPolicy, ID: ids["policy"]}}, n.read()); diff != "" {
+		t.Errorf("whose rows were read (-want +got):\n%s", diff)
+	}
 }
 
 // bridge writes as the original's transport bridge does.
@@ -65,14 +77,28 @@ func TestOriginalWriter(t *testing.T) {
 	leafHub := w.elsewhere()
 	leafHub.report()
 	w.converge()
+	w.bridgeFollowed(bridge, ids)
+
+	// Ours beside theirs.
+	leaf := leafHub.onLeaf(entryOf(status.KindPolicy).Object, "on-leaf", ids["policy"],
+		map[string]any{"spec": map[string]any{"disabled": false, "policy-templates": []any{}}})
+	w.leafStatus(leaf, complianceStatus("a", "NonCompliant"))
+	w.field(status.KindPolicy, w.namespace, "policy", "NonCompliant", "status", "compliant")
+	w.converge()
+}
+
+// bridgeFollowed lets the bridge insert, change and delete rows of all six kinds of a leaf hub, hub3, and waits each time
+// until the objects follow.
+func (w *world) bridgeFollowed(bridge *original.Bridge, ids map[string]string) {
+	w.Helper()
 	write := func(batches ...original.Batch) {
 		for _, batch := range batches {
-			w.must(bridge.Send(t.Context(), batch))
+			w.must(bridge.Send(w.Context(), batch))
 		}
 		w.converge()
 	}
 
-	t.Log("rows of a leaf hub appear")
+	w.Log("rows of a leaf hub appear")
 	policies := original.Policies{LeafHub: "hub3"}
 	for _, cluster := range []string{"a", "b"} {
 		policies.Insert = append(policies.Insert, original.Cluster{Policy: ids["policy"], Name: cluster, Compliance: "non_compliant"})
@@ -84,7 +110,7 @@ func TestOriginalWriter(t *testing.T) {
 	w.field(status.KindSubscriptionReport, w.namespace, "subscription", "4", "summary", "clusters")
 	w.decided("placement-decision-2", 54)
 
-	t.Log("rows change")
+	w.Log("rows change")
 	write(original.Policies{LeafHub: "hub3", Update: []original.Cluster{{Policy: ids["policy"], Name: "a", Compliance: "compliant"}}},
 		original.Policies{LeafHub: "hub3", UpdatePolicies: []original.Cluster{{Policy: ids["policy"], Compliance: "compliant"}}},
 		original.Policies{LeafHub: "hub1", Update: []original.Cluster{{Policy: ids["policy"], Name: "a", Compliance: "compliant"}}})
@@ -100,7 +126,7 @@ func TestOriginalWriter(t *testing.T) {
 	w.field(status.KindSubscriptionReport, w.namespace, "subscription", "5", "summary", "clusters")
 	w.decided("placement-decision-2", 55)
 
-	t.Log("rows go")
+	w.Log("rows go")
 	for i, batch := range objects {
 		changed := batch.(original.Objects)
 		changed.Delete, changed.Update = []string{changed.Update[0].ID}, nil
@@ -112,13 +138,6 @@ func TestOriginalWriter(t *testing.T) {
 	w.field(status.KindPlacement, w.namespace, "placement", 153, "status", "numberOfSelectedClusters")
 	w.field(status.KindSubscriptionReport, w.namespace, "subscription", "3", "summary", "clusters")
 	w.decided("placement-decision-2", 53)
-
-	// Ours beside theirs.
-	leaf := leafHub.onLeaf(entryOf(status.KindPolicy).Object, "on-leaf", ids["policy"],
-		map[string]any{"spec": map[string]any{"disabled": false, "policy-templates": []any{}}})
-	w.leafStatus(leaf, complianceStatus("a", "NonCompliant"))
-	w.field(status.KindPolicy, w.namespace, "policy", "NonCompliant", "status", "compliant")
-	w.converge()
 }
 
 // originalTables are those of whole objects.

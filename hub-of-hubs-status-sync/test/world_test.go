@@ -76,6 +76,7 @@ func emptyWorldOn(t *testing.T, server *postgrestest.Server) *world {
 func (w *world) migrate() {
 	w.Helper()
 	w.must(postgres.Migrate(w.Context(), w.owner))
+	w.must(w.store.CheckReadable(w.Context()))
 	var err error
 	w.reader, err = w.server.NewUser(w.Context(), w.owner, "hub_of_hubs_status_reader")
 	w.must(err)

@@ -223,7 +223,8 @@ type querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }
 
-// heartbeatsQuery returns the query of the last heartbeats, and when the next ones are due. The columns have no time zone: their times are
+// heartbeatsQuery returns the query of the last heartbeats, and when the next ones are due. The columns have no time zone: their
+// times are
 // UTC, as the original transport bridge writes them. A hub's beat is the range from its last heartbeat to the next one. A
 // writer that does not know the column, such as the bridge, leaves the beat of another heartbeat, which states nothing of the
 // last one. to_jsonb serves a table without the column, too.

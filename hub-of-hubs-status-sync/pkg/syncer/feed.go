@@ -48,7 +48,8 @@ type source interface {
 //   - the keys of a leaf hub that became stale or recovered;
 //   - every key once per period, spread over it (scan), so that a missed change is
 //     corrected;
-//   - every key at once (sweep), if the change log cannot tell what changed.
+//   - every key at once (sweep), if the change log cannot tell what changed;
+//   - every key periodically (rescan), if the database has no change log.
 //
 // The keys of one changed hub are queried, instead of sweeping all keys, because a
 // sweep reads every row of the database. Among hundreds of hubs one changes every
@@ -74,6 +75,7 @@ type feed struct {
 	sweepBackoff plan.Backoff
 	scan         scanState
 	nextTrim     time.Time
+	rescan       rescan
 }
 
 // scanState is the position of the scan.
@@ -156,6 +158,11 @@ func (f *feed) trim(ctx context.Context) {
 	if f.clock.Now().Before(f.nextTrim) {
 		return
 	}
+	if f.rescan.reason != "" {
+		// There is no log to trim.
+		f.nextTrim = f.clock.Now().Add(trimPeriod)
+		return
+	}
 	limited, cancel := context.WithTimeout(ctx, requestTimeout)
 	more, err := f.store.Trim(limited)
 	cancel()
@@ -196,12 +203,12 @@ func (f *feed) pollOnce(ctx context.Context, onTime bool) error {
 	if onTime {
 		beat = f.readHeartbeats(ctx)
 	}
-	swept, err := f.readChanges(ctx)
+	swept, err := f.readChanges(ctx, onTime)
 	if err := errors.Join(beat, err); err != nil {
 		return err
 	}
 	err = f.requestHubs(ctx)
-	if onTime && !swept {
+	if onTime && !swept && f.rescan.reason == "" {
 		err = errors.Join(err, f.scanShare(ctx))
 	}
 	return err
@@ -241,7 +248,7 @@ func showHubs(heartbeats status.Heartbeats, stale map[string]time.Time) {
 
 // readChanges requests the keys whose rows changed since the cursor. It reports
 // whether a sweep requested all keys.
-func (f *feed) readChanges(ctx context.Context) (swept bool, err error) {
+func (f *feed) readChanges(ctx context.Context, onTime bool) (swept bool, err error) {
 	limited, cancel := context.WithTimeout(ctx, requestTimeout)
 	changes, err := f.store.Changes(limited, f.cursor)
 	cancel()
@@ -255,8 +262,15 @@ func (f *feed) readChanges(ctx context.Context) (swept bool, err error) {
 	if changes.Reset {
 		f.sweepDue = true
 	}
+	f.setReason(ctx, changes.Unlogged)
+	if changes.Unlogged != "" {
+		f.sweepDue, f.sweepBackoff = onTime && f.rescanDue(ctx, now), plan.Backoff{}
+	}
 	if swept, err = f.sweep(ctx); err != nil {
 		return false, err
+	}
+	if swept {
+		f.rescan.begun, f.rescan.ended = now, time.Time{}
 	}
 	f.cursor = changes.Next
 	return swept, nil
@@ -266,6 +280,11 @@ func (f *feed) readChanges(ctx context.Context) (swept bool, err error) {
 // The remaining hubs wait for the next poll, so that they do not delay the keys
 // whose rows changed.
 func (f *feed) requestHubs(ctx context.Context) error {
+	if f.rescan.reason != "" {
+		// The next rescan requests them all.
+		f.changedHubs = nil
+		return nil
+	}
 	if len(f.changedHubs) > maxHubs {
 		f.changedHubs, f.sweepDue = nil, true
 		return nil
@@ -346,7 +365,7 @@ func (f *feed) scanNext(ctx context.Context, limit int) (more bool, err error) {
 	f.scan.seen += len(page)
 	if len(page) < limit {
 		f.scan.total, f.scan.seen, f.scan.after = max(f.scan.seen, 1), 0, status.Key{}
-		f.keys.endRound()
+		f.endRound()
 		return false, nil
 	}
 	f.scan.after = page[len(page)-1]

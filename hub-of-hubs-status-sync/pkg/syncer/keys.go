@@ -54,6 +54,19 @@ func (k *keys) endRound() {
 	}
 }
 
+// idle reports whether all queues are idle, and when the last sync that the feed requested ended.
+func (k *keys) idle() (ended time.Time, idle bool) {
+	idle = true
+	for _, queue := range k.queues {
+		last, empty := queue.idle()
+		idle = idle && empty
+		if last.After(ended) {
+			ended = last
+		}
+	}
+	return ended, idle
+}
+
 // publish publishes which leaf hubs are stale, and requests the doubted keys. It
 // returns the stale hubs, and those that became stale, recovered, or have another
 // last heartbeat; the first call returns none of the latter.
@@ -96,6 +109,10 @@ type queue struct {
 	rounds retry.Signal
 
 	mu sync.Mutex
+	// working is set when a worker has begun its first sync; ended is when the last one that the feed requested
+	// ended.
+	working bool
+	ended   time.Time
 	// progress has an entry for each key that is queued, running, or has something
 	// to remember.
 	progress map[status.Key]plan.Progress
@@ -153,13 +170,38 @@ func (q *queue) wait(key status.Key) (wait time.Duration) {
 
 // begin returns the work of the key's sync that begins now.
 func (q *queue) begin(key status.Key) (work plan.Work) {
-	q.update(key, func(p *plan.Progress) { work = p.Begin(q.clock.Now()) })
+	q.update(key, func(p *plan.Progress) {
+		q.working = true
+		work = p.Begin(q.clock.Now())
+	})
 	return work
 }
 
 // end records the end of the key's sync.
 func (q *queue) end(key status.Key, took time.Duration, err error) {
-	q.update(key, func(p *plan.Progress) { p.End(q.clock.Now(), took, err) })
+	q.update(key, func(p *plan.Progress) {
+		now := q.clock.Now()
+		if p.Running.Cause == plan.Requested {
+			q.ended = now
+		}
+		p.End(now, took, err)
+	})
+}
+
+// idle reports whether no key is ready or running, and when the last sync that the feed requested ended. Keys that wait,
+// for example after a failure, do not count, nor do those of a kind that the hub does not serve.
+func (q *queue) idle() (ended time.Time, idle bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !q.working {
+		return time.Time{}, true
+	}
+	for _, p := range q.progress {
+		if p.Running.Cause != plan.NoCause {
+			return q.ended, false
+		}
+	}
+	return q.ended, q.Len() == 0
 }
 
 // wrote records that the key's sync wrote an object; see plan.Progress.Wrote.

@@ -28,9 +28,13 @@ var (
 		Name: "leaf_hub_stale", Help: "1 if the leaf hub's last heartbeat is too old for the interval that its writer states."}, []string{"leaf_hub"})
 	beatAge = prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: namespace, Subsystem: subsystem,
 		Name: "leaf_hub_heartbeat_age_seconds", Help: "Age of the leaf hub's last heartbeat when the database was last polled."}, []string{"leaf_hub"})
+	// changeLog has no label, and no value before the first poll.
+	changeLog = prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: namespace, Subsystem: subsystem,
+		Name: "change_log", Help: "1 if the database logs which objects changed; 0 if every object is read periodically, until the " +
+			"database is migrated."}, nil)
 )
 
 // allKinds is the value of the label kind for failures that concern no single kind.
 const allKinds = "all"
 
-var collectors = []prometheus.Collector{lag, rowsRead, written, failures, available, shortened, propagatorWrites, staleHub, beatAge}
+var collectors = []prometheus.Collector{lag, rowsRead, written, failures, available, shortened, propagatorWrites, staleHub, beatAge, changeLog}

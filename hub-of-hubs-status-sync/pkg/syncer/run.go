@@ -33,7 +33,16 @@ const envInterval = "HOH_STATUS_SYNC_INTERVAL"
 type Store interface {
 	source
 	program.Store
+	// CheckReadable returns an error if the database does not answer, or if no kind can be read from it. A database that
+	// is not migrated is no error.
+	CheckReadable(ctx context.Context) error
 }
+
+// readable is a Store that needs no migration to be ready.
+type readable struct{ Store }
+
+// CheckSchema implements program.Store.
+func (r readable) CheckSchema(ctx context.Context) error { return r.CheckReadable(ctx) }
 
 // Open opens the database at a URL, limited to a namespace; an empty namespace
 // means all. It does not connect yet.
@@ -158,11 +167,14 @@ func Run(ctx context.Context, opts *Options, open Open) error {
 	if len(opts.ignored) > 0 {
 		klog.FromContext(ctx).Info("Ignored flags of the original "+Program, "flags", opts.ignored)
 	}
-	return program.Run(ctx, program.Program[Store]{
+	return program.Run(ctx, program.Program[readable]{
 		Options: &opts.Options,
-		Open:    func(ctx context.Context, url string) (Store, error) { return open(ctx, url, opts.onlyNamespace()) },
+		Open: func(ctx context.Context, url string) (readable, error) {
+			store, err := open(ctx, url, opts.onlyNamespace())
+			return readable{store}, err
+		},
 		Metrics: collectors,
-		Add:     func(mgr manager.Manager, store Store) error { return add(mgr, opts, store, clock.RealClock{}) },
+		Add:     func(mgr manager.Manager, store readable) error { return add(mgr, opts, store, clock.RealClock{}) },
 	}, "interval", opts.Interval)
 }
 
