@@ -223,11 +223,10 @@ type querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }
 
-// heartbeatsQuery returns the query of the last heartbeats, and when the next ones are due. The columns have no time zone: their
-// times are
-// UTC, as the original transport bridge writes them. A hub's beat is the range from its last heartbeat to the next one. A
-// writer that does not know the column, such as the bridge, leaves the beat of another heartbeat, which states nothing of the
-// last one. to_jsonb serves a table without the column, too.
+// heartbeatsQuery returns the query of the last heartbeats, and of when the next ones are due. The columns have no time zone:
+// their times are UTC, as the original transport bridge writes them. A hub's beat is the range from its last heartbeat to the
+// next one. A writer that does not know the column, such as the bridge, leaves the beat of another heartbeat, which states
+// nothing of the last one. to_jsonb serves a table without the column, too.
 func heartbeatsQuery(table string) string {
 	return `
 SELECT clock_timestamp(), pg_postmaster_start_time(), pg_is_in_recovery(), h.leaf_hub_name, h.last_timestamp AT TIME ZONE 'UTC',
