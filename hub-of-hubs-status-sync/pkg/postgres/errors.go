@@ -15,6 +15,8 @@ const (
 	codeNoPrivilege      = "42501"
 	codeInvalidPassword  = "28P01"
 	codeUniqueViolation  = "23505"
+	codeLockNotAvailable = "55P03"
+	codeDeadlock         = "40P01"
 	classDataException   = "22"
 	classIntegrityFailed = "23"
 )

@@ -6,11 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strconv"
 	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/tern/v2/migrate"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"open-cluster-management.io/helloworld-addon/internal/retry"
 )
 
 //go:embed migrations/*.sql
@@ -24,8 +31,12 @@ const (
 	// oldestServer is PostgreSQL 13: the log of changes needs xid8 and pg_snapshot.
 	oldestServer = 130000
 	unlockWithin = 10 * time.Second
-	// lockWithin bounds the wait for another migration. The longest builds an index on a hundred million rows.
+	// lockWithin bounds the wait for another migration, and for each lock. The longest migration builds an index on a hundred
+	// million rows.
 	lockWithin = 15 * time.Minute
+	lockPoll   = time.Second
+	// lockTimeout is how long a statement waits for a lock. Writers of the table wait as long behind it.
+	lockTimeout = 2 * time.Second
 )
 
 // migrationFiles returns the files, which are named NNN_topic.sql from 001 on without a gap.
@@ -47,8 +58,9 @@ var newestMigration = sync.OnceValue(func() int32 {
 })
 
 // Migrate creates and updates a database's tables, indexes, triggers and roles. The user of the URL has to own the tables.
-// Migrate may run repeatedly and concurrently. It does not change a database that a newer program migrated. Each migration
-// is one transaction. The URL has to name the server itself: a pooler in transaction mode may keep the lock.
+// Migrate may run repeatedly and concurrently, and goes on where an interrupted one stopped. It does not change a database
+// that a newer program migrated. Writers may go on meanwhile: it waits for no table longer than lockTimeout, and tries again.
+// The URL has to name the server itself: a pooler in transaction mode may keep the lock.
 func Migrate(ctx context.Context, url string) error {
 	return migrateWithin(ctx, url, lockWithin)
 }
@@ -58,72 +70,165 @@ func migrateWithin(ctx context.Context, url string, patience time.Duration) erro
 	if err != nil {
 		return err
 	}
+	// a SET would end with the first migration: the library resets all parameters to those of the connection's start
+	config.ConnConfig.RuntimeParams["lock_timeout"] = strconv.FormatInt(lockTimeout.Milliseconds(), 10)
 	secrets := secretsOf(url)
 	conn, err := pgx.ConnectConfig(ctx, config.ConnConfig)
 	if err != nil {
 		return describe(err, secrets, "migrate the database")
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
-	return describe(lockAndMigrate(ctx, conn, patience), secrets, "migrate the database")
+
+	m := &migration{conn: conn, patience: patience, clock: clock.RealClock{}}
+	watching, stop := context.WithCancel(ctx)
+	var group sync.WaitGroup
+	defer group.Wait()
+	defer stop()
+	group.Go(func() { m.holders.watch(watching, m.clock, config.ConnConfig.Copy(), conn.PgConn().PID()) })
+	return describe(m.lockAndRun(ctx), secrets, "migrate the database")
 }
 
-// lockAndMigrate serializes migrations: the other processes wait, and then have nothing to do.
-func lockAndMigrate(ctx context.Context, conn *pgx.Conn, patience time.Duration) (err error) {
+// migration is the state of one Migrate.
+type migration struct {
+	conn     *pgx.Conn
+	patience time.Duration
+	clock    clock.Clock
+	holders  holders
+}
+
+// lockAndRun serializes migrations: the other processes wait, and then have nothing to do.
+func (m *migration) lockAndRun(ctx context.Context) (err error) {
 	var version int
-	if err := conn.QueryRow(ctx, "SELECT current_setting('server_version_num')::int").Scan(&version); err != nil {
+	if err := m.conn.QueryRow(ctx, "SELECT current_setting('server_version_num')::int").Scan(&version); err != nil {
 		return err
 	}
 	if version < oldestServer {
 		return fmt.Errorf("the server is PostgreSQL %d: 13 or later is needed", version/10000)
 	}
-	if err := lock(ctx, conn, patience); err != nil {
+	if err := m.lock(ctx); err != nil {
 		return err
 	}
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unlockWithin)
 		defer cancel()
-		_, unlockErr := conn.Exec(ctx, "SELECT pg_advisory_unlock($1)", migrationLock)
+		_, unlockErr := m.conn.Exec(ctx, "SELECT pg_advisory_unlock($1)", migrationLock)
 		err = errors.Join(err, unlockErr)
 	}()
-	if _, err := conn.Exec(ctx, "CREATE SCHEMA IF NOT EXISTS hub_of_hubs"); err != nil {
+	if _, err := m.conn.Exec(ctx, "CREATE SCHEMA IF NOT EXISTS hub_of_hubs"); err != nil {
 		return err
 	}
-	return runMigrations(ctx, conn)
+	return m.run(ctx)
 }
 
-// lock acquires the lock, and returns an error when it is not released within patience.
-func lock(ctx context.Context, conn *pgx.Conn, patience time.Duration) error {
-	waiting, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	_, err := conn.Exec(waiting, "SELECT pg_advisory_lock($1)", migrationLock)
-	if err != nil && ctx.Err() == nil && errors.Is(waiting.Err(), context.DeadlineExceeded) {
-		return fmt.Errorf("another session has held the migrations' lock for %s: either a migration is running, then run this one "+
-			"again later; or one went through a pooler, such as PgBouncer, that kept the lock, then end the session (SELECT "+
-			"pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND granted "+
-			"AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) AND (classid::bigint << 32 | objid::bigint) = %d) "+
-			"and have DATABASE_URL name the server itself: %w", patience, migrationLock, err)
+// lock acquires the lock, and returns an error when it is not released within patience. It polls: CREATE INDEX CONCURRENTLY
+// in the session that holds the lock would wait for a statement that waits for the lock.
+func (m *migration) lock(ctx context.Context) error {
+	for begun := m.clock.Now(); ; {
+		var locked bool
+		err := m.conn.QueryRow(ctx, "SELECT pg_try_advisory_lock($1)", migrationLock).Scan(&locked)
+		if err != nil || locked {
+			return err
+		}
+		if m.clock.Since(begun) >= m.patience {
+			return fmt.Errorf("another session has held the migrations' lock for %s: either a migration is running, then run this one "+
+				"again later; or one went through a pooler, such as PgBouncer, that kept the lock, then end the session (SELECT "+
+				"pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND granted "+
+				"AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) AND (classid::bigint << 32 | objid::bigint) = %d) "+
+				"and have DATABASE_URL name the server itself", m.patience, migrationLock)
+		}
+		if !retry.Sleep(ctx, m.clock, lockPoll) {
+			return ctx.Err()
+		}
 	}
-	return err
 }
 
-func runMigrations(ctx context.Context, conn *pgx.Conn) error {
+// run runs the migrations that the database does not have. When a lock is not granted in time, it tries again from the first
+// one that is not complete.
+func (m *migration) run(ctx context.Context) error {
 	files, err := migrationFiles()
 	if err != nil {
 		return err
 	}
-	migrator, err := migrate.NewMigrator(ctx, conn, versionTable)
+	migrator, err := migrate.NewMigrator(ctx, m.conn, versionTable)
 	if err != nil {
 		return err
 	}
 	if err := migrator.LoadMigrations(files); err != nil {
 		return err
 	}
-	version, err := migrator.GetCurrentVersion(ctx)
+	reached, err := migrator.GetCurrentVersion(ctx)
 	if err != nil {
 		return err
 	}
-	if int(version) >= len(migrator.Migrations) {
+	if int(reached) >= len(migrator.Migrations) {
 		return nil
 	}
-	return migrator.Migrate(ctx)
+	for begun := m.clock.Now(); ; {
+		err := migrator.Migrate(ctx)
+		if !isLocked(err) {
+			return err
+		}
+		if version, versionErr := migrator.GetCurrentVersion(ctx); versionErr == nil && version > reached {
+			reached, begun = version, m.clock.Now()
+		}
+		if m.clock.Since(begun) >= m.patience {
+			return fmt.Errorf("no lock within %s, held by %s: end that session, or wait for it, and migrate again: %w", m.patience, m.holders.last(), err)
+		}
+		pause := wait.Jitter(time.Second, 4)
+		klog.FromContext(ctx).Info("A lock was not granted, migrating again", "heldBy", m.holders.last(), "after", pause, "err", err)
+		if !retry.Sleep(ctx, m.clock, pause) {
+			return ctx.Err()
+		}
+		if _, err := m.conn.Exec(ctx, "RESET ALL"); err != nil {
+			return err
+		}
+	}
+}
+
+// isLocked reports whether the server ended a statement because of a lock of another session.
+func isLocked(err error) bool {
+	var refused *pgconn.PgError
+	return errors.As(err, &refused) && (refused.Code == codeLockNotAvailable || refused.Code == codeDeadlock)
+}
+
+// holders are the sessions that a migration waited for last.
+type holders struct {
+	mu   sync.Mutex
+	text string
+}
+
+func (h *holders) last() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.text == "" {
+		return "an unknown session"
+	}
+	return h.text
+}
+
+// watch logs which sessions the session pid waits for, until ctx ends. It has a connection of its own.
+func (h *holders) watch(ctx context.Context, clock clock.Clock, config *pgx.ConnConfig, pid uint32) {
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return // the migration goes on, and cannot name them
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	for retry.Sleep(ctx, clock, lockTimeout/8) {
+		var text string
+		if err := conn.QueryRow(ctx, `
+SELECT coalesce(string_agg(format('pid %s of user %s since %s: %s', pid, usename, xact_start,
+	regexp_replace(left(query, 200), '\s+', ' ', 'g')), '; '), '')
+FROM pg_stat_activity WHERE pid = ANY(pg_blocking_pids($1))`, int32(pid)).Scan(&text); err != nil {
+			return
+		}
+		h.mu.Lock()
+		changed := text != "" && text != h.text
+		if changed {
+			h.text = text
+		}
+		h.mu.Unlock()
+		if changed {
+			klog.FromContext(ctx).Info("Waiting for a lock", "heldBy", text)
+		}
+	}
 }

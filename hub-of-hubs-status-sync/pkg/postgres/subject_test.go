@@ -47,7 +47,7 @@ func TestSubject(t *testing.T) {
 // migrateTo brings an empty database to an older version.
 func (d *database) migrateTo(version int32) {
 	d.tb.Helper()
-	d.exec("CREATE SCHEMA hub_of_hubs")
+	d.exec("CREATE SCHEMA IF NOT EXISTS hub_of_hubs")
 	conn, err := pgx.Connect(d.tb.Context(), d.url)
 	if err != nil {
 		d.tb.Fatal(err)

@@ -13,15 +13,15 @@ import (
 // fakeSource is a database. What it is asked is noted; a question that is named in
 // fails has no answer.
 type fakeSource struct {
-	mu      sync.Mutex
-	next    status.Changes
-	beats   status.Heartbeats
-	keys    []status.Key
-	ofHub   map[string][]status.Key
-	fails   map[string]bool
-	asked   []string
-	since   []status.Cursor
-	notify  func()
+	mu     sync.Mutex
+	next   status.Changes
+	beats  status.Heartbeats
+	keys   []status.Key
+	ofHub  map[string][]status.Key
+	fails  map[string]bool
+	asked  []string
+	since  []status.Cursor
+	notify func()
 	// backlog is true while the log has more old rows.
 	backlog bool
 	listens int

@@ -64,8 +64,6 @@ CREATE TABLE IF NOT EXISTS spec.managed_clusters_labels (
     updated_at timestamp NOT NULL DEFAULT now(),
     version bigint NOT NULL DEFAULT 0 CHECK (version >= 0)
 );
-CREATE UNIQUE INDEX IF NOT EXISTS managed_clusters_labels_leaf_hub_name_and_cluster_name_idx
-    ON spec.managed_clusters_labels (leaf_hub_name, managed_cluster_name);
 
 DO $$
 BEGIN
@@ -88,12 +86,6 @@ CREATE TABLE IF NOT EXISTS {{ . }}.compliance (
     error status.error_type NOT NULL,
     compliance {{ . }}.compliance_type NOT NULL
 );
-CREATE INDEX IF NOT EXISTS compliance_leaf_hub_non_compliant_idx
-    ON {{ . }}.compliance (leaf_hub_name, compliance) WHERE compliance <> 'compliant';
-CREATE INDEX IF NOT EXISTS compliance_leaf_hub_cluster_idx
-    ON {{ . }}.compliance (leaf_hub_name, cluster_name);
-CREATE UNIQUE INDEX IF NOT EXISTS compliance_leaf_hub_policy_cluster_idx
-    ON {{ . }}.compliance (leaf_hub_name, id, cluster_name);
 {{ end }}
 
 CREATE TABLE IF NOT EXISTS status.aggregated_compliance (
@@ -108,10 +100,6 @@ CREATE TABLE IF NOT EXISTS status.managed_clusters (
     payload jsonb NOT NULL,
     error status.error_type NOT NULL
 );
-CREATE INDEX IF NOT EXISTS managed_clusters_metadata_name_idx
-    ON status.managed_clusters ((payload -> 'metadata' ->> 'name'));
-CREATE UNIQUE INDEX IF NOT EXISTS managed_clusters_leaf_hub_name_metadata_name_idx
-    ON status.managed_clusters (leaf_hub_name, (payload -> 'metadata' ->> 'name'));
 
 CREATE TABLE IF NOT EXISTS status.leaf_hub_heartbeats (
     leaf_hub_name varchar(63) NOT NULL,
@@ -120,7 +108,6 @@ CREATE TABLE IF NOT EXISTS status.leaf_hub_heartbeats (
 -- From the last heartbeat to the next one, in UTC like last_timestamp. It counts only while it begins at last_timestamp:
 -- another writer's heartbeat leaves it as it was.
 ALTER TABLE status.leaf_hub_heartbeats ADD COLUMN IF NOT EXISTS beat tsrange;
-CREATE UNIQUE INDEX IF NOT EXISTS leaf_hub_heartbeats_leaf_hub_idx ON status.leaf_hub_heartbeats (leaf_hub_name);
 
 -- The last one is this add-on's; hub-of-hubs has the others.
 {{ range list "placementrules" "placements" "placementdecisions" "subscription_statuses" "subscription_reports" "managedclusteraddons" }}
@@ -129,8 +116,4 @@ CREATE TABLE IF NOT EXISTS status.{{ . }} (
     leaf_hub_name varchar(63) NOT NULL,
     payload jsonb NOT NULL
 );
-CREATE INDEX IF NOT EXISTS {{ . }}_payload_name_and_namespace_idx
-    ON status.{{ . }} ((payload -> 'metadata' ->> 'name'), (payload -> 'metadata' ->> 'namespace'));
-CREATE UNIQUE INDEX IF NOT EXISTS {{ . }}_leaf_hub_name_and_payload_name_namespace_idx
-    ON status.{{ . }} (leaf_hub_name, (payload -> 'metadata' ->> 'name'), (payload -> 'metadata' ->> 'namespace'));
 {{ end }}

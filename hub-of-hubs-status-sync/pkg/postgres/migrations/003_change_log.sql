@@ -103,24 +103,6 @@ BEGIN
     RETURN NULL;
 END $$;
 
-{{ define "logged" }}
-CREATE TRIGGER log_insert AFTER INSERT ON {{ .table }} REFERENCING NEW TABLE AS new_rows
-    FOR EACH STATEMENT EXECUTE FUNCTION hub_of_hubs.{{ .function }}();
-CREATE TRIGGER log_update AFTER UPDATE ON {{ .table }} REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
-    FOR EACH STATEMENT EXECUTE FUNCTION hub_of_hubs.{{ .function }}();
-CREATE TRIGGER log_delete AFTER DELETE ON {{ .table }} REFERENCING OLD TABLE AS old_rows
-    FOR EACH STATEMENT EXECUTE FUNCTION hub_of_hubs.{{ .function }}();
-CREATE TRIGGER log_truncate AFTER TRUNCATE ON {{ .table }}
-    FOR EACH STATEMENT EXECUTE FUNCTION hub_of_hubs.log_truncate();
-{{ end }}
-{{ template "logged" dict "table" "status.compliance" "function" "log_compliance" }}
-{{ range list "placementrules" "placements" "placementdecisions" "subscription_statuses" "subscription_reports" "managedclusteraddons" }}
-{{ template "logged" dict "table" (printf "status.%s" .) "function" "log_payload" }}
-{{ end }}
-{{ range list "policies" "placementrules" "placements" "subscriptions" }}
-{{ template "logged" dict "table" (printf "spec.%s" .) "function" "log_spec" }}
-{{ end }}
-
 -- trim_change_log deletes rows of the log that were committed more than five to ten minutes ago, at most 100,000 in a call.
 -- It returns whether more are left. The status sync calls it, so that writers pay nothing for it. A reader whose cursor is
 -- older detects that by change_log_state. Transaction ids in the future are those of the server that the database was

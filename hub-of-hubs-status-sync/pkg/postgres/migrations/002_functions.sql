@@ -1,10 +1,3 @@
--- The indexes that the status sync reads by. Building one locks its table against writes, about half a minute for ten
--- million rows. To avoid that, build it before the migration under the same name with CREATE INDEX CONCURRENTLY.
-
--- A policy's rows, from the index alone.
-CREATE INDEX IF NOT EXISTS compliance_policy_leaf_hub_cluster_idx
-    ON status.compliance (id, leaf_hub_name, cluster_name) INCLUDE (compliance, error);
-
 -- subject returns the object of the global hub that a row is about, as namespace/name, or null where the row does not name
 -- one. For a PlacementDecision it is the Placement, for a subscription's status or report the Subscription. An add-on has
 -- no namespace on the global hub.
@@ -30,13 +23,6 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     END
 $$;
 
-{{ range list "policies" "placementrules" "placements" "subscriptions" }}
-CREATE INDEX IF NOT EXISTS {{ . }}_subject_idx ON spec.{{ . }} (hub_of_hubs.subject('{{ . }}', payload));
-{{ end }}
-{{ range list "placementrules" "placements" "placementdecisions" "subscription_statuses" "subscription_reports" }}
-CREATE INDEX IF NOT EXISTS {{ . }}_subject_idx ON status.{{ . }} (hub_of_hubs.subject('{{ . }}', payload));
-{{ end }}
-
 -- addon_says returns an add-on's conditions without their messages and times. So add-ons with the same conditions can be
 -- counted in the database. Values of unexpected types are kept, for the program to report.
 CREATE FUNCTION hub_of_hubs.addon_says(payload jsonb) RETURNS jsonb
@@ -53,7 +39,7 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
         ELSE payload -> 'status' END)
 $$;
 
--- The clusters of each leaf hub with the same conditions are counted from the index alone, however large the payloads are.
+-- The clusters of each leaf hub with the same conditions are counted from an index alone, however large the payloads are.
 -- The conditions have only a hash in it: an entry may have 2,704 bytes, and a larger one would fail the writer. The table is
 -- vacuumed early, because a page that changed since its last vacuum is read nevertheless:
 -- https://www.postgresql.org/docs/current/indexes-index-only-scans.html
@@ -61,4 +47,3 @@ ALTER TABLE status.managedclusteraddons
     ADD COLUMN name text GENERATED ALWAYS AS (payload -> 'metadata' ->> 'name') STORED,
     ADD COLUMN said bigint GENERATED ALWAYS AS (hashtextextended(hub_of_hubs.addon_says(payload)::text, 0)) STORED,
     SET (autovacuum_vacuum_scale_factor = 0.02);
-CREATE INDEX managedclusteraddons_said_idx ON status.managedclusteraddons (name, leaf_hub_name, said);
