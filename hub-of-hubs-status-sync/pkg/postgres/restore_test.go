@@ -104,7 +104,7 @@ func (b *backup) once(use func(*database, *Store)) {
 	b.Helper()
 	d := &database{tb: b, server: b.server, url: b.address}
 	d.connect()
-	defer d.conn.Close(context.WithoutCancel(b.Context())) //nolint:errcheck // it is the end
+	defer d.conn.Close(context.WithoutCancel(b.Context()))
 	store, err := Open(b.Context(), Options{URL: b.address})
 	if err != nil {
 		b.Fatal(err)

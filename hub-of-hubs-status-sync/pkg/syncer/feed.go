@@ -66,7 +66,9 @@ type feed struct {
 
 	// lastBeat is when the heartbeats were last read; zero means that they are due.
 	lastBeat time.Time
-	cursor   status.Cursor
+	// shownHubs are the hubs that have metrics, with their last heartbeats.
+	shownHubs map[string]time.Time
+	cursor    status.Cursor
 	// changedHubs are the hubs whose keys have to be requested.
 	changedHubs []string
 	hubBackoff  plan.Backoff
@@ -223,7 +225,7 @@ func (f *feed) readHeartbeats(ctx context.Context) error {
 		return fmt.Errorf("read the heartbeats: %w", err)
 	}
 	stale, changed := f.keys.publish(heartbeats)
-	showHubs(heartbeats, stale)
+	f.showHubs(heartbeats, stale)
 	for _, hub := range changed {
 		_, found := stale[hub]
 		klog.FromContext(ctx).Info("Leaf hub changed", "leafHub", hub, "stale", found)
@@ -234,8 +236,16 @@ func (f *feed) readHeartbeats(ctx context.Context) error {
 	return nil
 }
 
-// showHubs sets the metrics of each leaf hub.
-func showHubs(heartbeats status.Heartbeats, stale map[string]time.Time) {
+// showHubs sets the metrics of each leaf hub, and deletes those of the hubs that no
+// longer have a heartbeat, because they were retired.
+func (f *feed) showHubs(heartbeats status.Heartbeats, stale map[string]time.Time) {
+	for hub := range f.shownHubs {
+		if _, found := heartbeats.Last[hub]; !found {
+			staleHub.DeleteLabelValues(hub)
+			beatAge.DeleteLabelValues(hub)
+		}
+	}
+	f.shownHubs = heartbeats.Last
 	for hub, last := range heartbeats.Last {
 		value := 0.0
 		if _, found := stale[hub]; found {
