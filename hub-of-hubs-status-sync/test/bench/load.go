@@ -123,6 +123,9 @@ func (b *bench) loadHub(ctx context.Context, hub int) error {
 	if size > b.options.MaxDisk {
 		return fmt.Errorf("the database's directory has %d bytes, --max-disk=%d", size, b.options.MaxDisk)
 	}
+	if b.options.unmigrated() {
+		return b.copyHub(ctx, hub)
+	}
 	if err := b.store.Heartbeat(ctx, hubName(hub), 10*time.Second); err != nil {
 		return err
 	}

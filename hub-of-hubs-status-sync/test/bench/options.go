@@ -24,6 +24,10 @@ type Options struct {
 	// Top is the project's directory, Sync the program, Programs where etcd and kube-apiserver are, Dir where the
 	// database is made.
 	Top, Sync, Programs, Dir string
+	// AddOns measures that many add-ons instead of policies; Original a database that nobody migrated; Move its migration
+	// under load.
+	AddOns         int
+	Original, Move bool
 	// Copy loads the rows by COPY, as an administrator would, instead of by the reporter's way of writing.
 	Copy bool
 	// MaxDisk ends the load when the database's directory has that many bytes, what is written ahead included.
@@ -55,6 +59,9 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Sync, "sync", o.Sync, "the program hub-of-hubs-status-sync")
 	flags.StringVar(&o.Programs, "programs", o.Programs, "the directory of etcd and kube-apiserver")
 	flags.StringVar(&o.Dir, "dir", o.Dir, "where to make the database")
+	flags.IntVar(&o.AddOns, "addons", o.AddOns, "measure add-ons on that many clusters instead of policies")
+	flags.BoolVar(&o.Original, "original", o.Original, "measure the scan of a database that nobody migrated instead")
+	flags.BoolVar(&o.Move, "move", o.Move, "measure the migration of such a database under load instead")
 	flags.BoolVar(&o.Copy, "copy", o.Copy, "load by COPY instead of by the reporter's way of writing")
 	flags.Int64Var(&o.MaxDisk, "max-disk", o.MaxDisk, "stop loading when the database's directory has that many bytes")
 	flags.StringVar(&o.JSON, "json", o.JSON, "a file to write the figures to, too")
@@ -68,7 +75,7 @@ func (o *Options) validate() error {
 		value, least int
 	}{
 		{"--hubs", o.Hubs, 1}, {"--clusters", o.Clusters, 1}, {"--policies", o.Policies, 1}, {"--flip-rows", o.FlipRows, 0},
-		{"--flips", o.Flips, 1}, {"--writers", o.Writers, 1}, {"--known-updates", o.KnownUpdates, 100},
+		{"--flips", o.Flips, 1}, {"--writers", o.Writers, 1}, {"--known-updates", o.KnownUpdates, 100}, {"--addons", o.AddOns, 0},
 	} {
 		if size.value < size.least {
 			errs = append(errs, fmt.Errorf("%s=%d must be %d or more", size.name, size.value, size.least))
@@ -77,7 +84,24 @@ func (o *Options) validate() error {
 	if o.Idle < time.Second {
 		errs = append(errs, fmt.Errorf("--idle=%s must be 1s or more", o.Idle))
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, o.validateModes()...)...)
 }
+
+// validateModes returns what is wrong with what replaces the usual measurements.
+func (o *Options) validateModes() (errs []error) {
+	if o.AddOns > 0 && (o.Hubs < 2 || o.AddOns < o.Hubs*badEvery) {
+		errs = append(errs, fmt.Errorf("--addons=%d needs 2 hubs or more, with %d clusters each or more", o.AddOns, badEvery))
+	}
+	if o.Move && (o.Hubs < moveWriters || o.Policies < 2) {
+		errs = append(errs, fmt.Errorf("--move needs %d hubs and 2 policies or more", moveWriters))
+	}
+	if o.AddOns > 0 && o.Original || o.AddOns > 0 && o.Move || o.Original && o.Move {
+		errs = append(errs, errors.New("--addons, --original and --move exclude each other"))
+	}
+	return errs
+}
+
+// unmigrated reports whether the run begins with a database of the original hub of hubs.
+func (o *Options) unmigrated() bool { return o.Original || o.Move }
 
 func (o *Options) rows() int { return o.Hubs * o.Clusters * o.Policies }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -25,6 +26,8 @@ const ticksPerSecond = 100
 type syncProgram struct {
 	command *exec.Cmd
 	metrics string
+	// log is the file with its log.
+	log string
 }
 
 func startSync(ctx context.Context, options *Options, kubeconfig, databaseURL, dir string, port int) (*syncProgram, error) {
@@ -35,8 +38,8 @@ func startSync(ctx context.Context, options *Options, kubeconfig, databaseURL, d
 	defer log.Close()
 	address := fmt.Sprintf("127.0.0.1:%d", port)
 	command := exec.CommandContext(ctx, options.Sync, "--kubeconfig="+kubeconfig, "--leader-elect=false",
-		// no heartbeats while it is measured
-		"--stale-after=24h",
+		// no heartbeats while it is measured; the duration of each scan is logged at this verbosity
+		"--stale-after=24h", "--v=2",
 		"--metrics-bind-address="+address, "--metrics-secure=false", "--health-probe-bind-address=0")
 	command.Env = append(os.Environ(), "DATABASE_URL="+databaseURL)
 	command.Stdout, command.Stderr = log, log
@@ -45,13 +48,33 @@ func startSync(ctx context.Context, options *Options, kubeconfig, databaseURL, d
 	if err := command.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", options.Sync, err)
 	}
-	return &syncProgram{command: command, metrics: "http://" + address + "/metrics"}, nil
+	return &syncProgram{command: command, metrics: "http://" + address + "/metrics", log: log.Name()}, nil
 }
 
 // stop ends the program.
 func (p *syncProgram) stop() {
 	_ = p.command.Process.Signal(syscall.SIGTERM)
 	_ = p.command.Wait()
+}
+
+// scanned is the log's line after a scan of a database that nobody migrated.
+var scanned = regexp.MustCompile(`Scanned all objects.*duration="?([0-9a-zµ.]+)`)
+
+// scanTimes returns the durations of the scans until now.
+func (p *syncProgram) scanTimes() ([]time.Duration, error) {
+	text, err := os.ReadFile(p.log)
+	if err != nil {
+		return nil, err
+	}
+	var times []time.Duration
+	for _, found := range scanned.FindAllStringSubmatch(string(text), -1) {
+		d, err := time.ParseDuration(found[1])
+		if err != nil {
+			return nil, err
+		}
+		times = append(times, d)
+	}
+	return times, nil
 }
 
 // sum adds the values of a metric with all its labels.

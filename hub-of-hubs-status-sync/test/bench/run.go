@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"open-cluster-management.io/helloworld-addon/hub-of-hubs-status-sync/internal/postgrestest"
+	"open-cluster-management.io/helloworld-addon/hub-of-hubs-status-sync/internal/postgrestest/original"
 	"open-cluster-management.io/helloworld-addon/hub-of-hubs-status-sync/pkg/postgres"
 )
 
@@ -44,25 +45,57 @@ func Run(ctx context.Context, options Options, out io.Writer) (err error) {
 	if err := options.validate(); err != nil {
 		return err
 	}
+	options.Copy = options.Copy || options.unmigrated()
 	b := &bench{options: &options, table: &table{progress: os.Stderr}}
 	defer func() { err = errors.Join(err, b.stop(), b.table.write(out), b.saveFigures()) }()
 	load, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
 		return err
 	}
-	b.table.figure("rows", float64(options.rows()))
-	b.table.add("size", "%d hubs x %d clusters x %d policies = %d rows; load of the machine before: %s",
-		options.Hubs, options.Clusters, options.Policies, options.rows(), strings.Fields(string(load))[0])
+	b.describe(strings.Fields(string(load))[0])
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	for _, step := range []func(context.Context) error{b.start, b.load, b.watch(cancel), b.first, b.oneRow, b.oneHub, b.many, b.idle} {
+	for _, step := range b.steps(cancel) {
 		if err := step(ctx); err != nil {
 			return errors.Join(err, context.Cause(ctx))
 		}
 	}
+	return nil
+}
+
+// describe adds what is measured and the machine's load.
+func (b *bench) describe(load string) {
+	o := b.options
+	if o.AddOns > 0 {
+		b.table.figure("rows", float64(o.AddOns))
+		b.table.add("size", "%d hubs x %d clusters with the add-on; load of the machine before: %s", o.Hubs, o.AddOns/o.Hubs, load)
+		return
+	}
+	b.table.figure("rows", float64(o.rows()))
+	b.table.add("size", "%d hubs x %d clusters x %d policies = %d rows; load of the machine before: %s",
+		o.Hubs, o.Clusters, o.Policies, o.rows(), load)
+}
+
+// steps returns what is run, in this order.
+func (b *bench) steps(cancel context.CancelCauseFunc) []func(context.Context) error {
+	switch {
+	case b.options.AddOns > 0:
+		return []func(context.Context) error{b.start, b.loadAddOns, b.watch(cancel, addOnSummaries), b.first, b.oneAddOn}
+	case b.options.Original:
+		return []func(context.Context) error{b.start, b.load, b.watch(cancel, policies), b.first, b.scans, b.endSync, b.originalScan}
+	case b.options.Move:
+		return []func(context.Context) error{b.start, b.load, b.watch(cancel, policies), b.first, b.move}
+	default:
+		return []func(context.Context) error{b.start, b.load, b.watch(cancel, policies), b.first, b.oneRow, b.oneHub, b.many, b.idle,
+			b.endSync, b.known}
+	}
+}
+
+// endSync ends the status sync, so that it does not read beside what is measured next.
+func (b *bench) endSync(context.Context) error {
 	b.sync.stop()
 	b.sync = nil
-	return b.known(ctx)
+	return nil
 }
 
 func (b *bench) saveFigures() error {
@@ -96,6 +129,30 @@ func (b *bench) start(ctx context.Context) (err error) {
 	if b.owner, _, err = b.server.NewDatabase(ctx); err != nil {
 		return err
 	}
+	if err := b.createTables(ctx); err != nil {
+		return err
+	}
+	if b.conn, err = pgx.Connect(ctx, b.owner); err != nil {
+		return err
+	}
+	if b.hub, err = startHub(ctx, b.options); err != nil {
+		return err
+	}
+	if b.options.AddOns > 0 {
+		return nil
+	}
+	return b.createPolicies(ctx)
+}
+
+// createTables migrates the database, or creates the original's schema, with the users of each.
+func (b *bench) createTables(ctx context.Context) (err error) {
+	if b.options.unmigrated() {
+		if err := original.Create(ctx, b.server, b.owner); err != nil {
+			return err
+		}
+		b.reader, err = b.server.NewUser(ctx, b.owner, original.ProcessUser)
+		return err
+	}
 	if err := postgres.Migrate(ctx, b.owner); err != nil {
 		return err
 	}
@@ -105,15 +162,12 @@ func (b *bench) start(ctx context.Context) (err error) {
 	if b.writer, err = b.server.NewUser(ctx, b.owner, "hub_of_hubs_status_writer"); err != nil {
 		return err
 	}
-	if b.store, err = postgres.Open(ctx, postgres.Options{URL: b.writer, QueryTimeout: b.options.Patience}); err != nil {
-		return err
-	}
-	if b.conn, err = pgx.Connect(ctx, b.owner); err != nil {
-		return err
-	}
-	if b.hub, err = startHub(ctx, b.options); err != nil {
-		return err
-	}
+	b.store, err = postgres.Open(ctx, postgres.Options{URL: b.writer, QueryTimeout: b.options.Patience})
+	return err
+}
+
+// createPolicies creates the Policies and their rows in spec.policies.
+func (b *bench) createPolicies(ctx context.Context) error {
 	ids, names := make([]string, b.options.Policies), make([]string, b.options.Policies)
 	for i := range ids {
 		names[i] = fmt.Sprintf("policy%d", i)
@@ -135,9 +189,9 @@ func (b *bench) start(ctx context.Context) (err error) {
 }
 
 // watch starts the watch; when it breaks, the run ends.
-func (b *bench) watch(cancel context.CancelCauseFunc) func(context.Context) error {
+func (b *bench) watch(cancel context.CancelCauseFunc, what watched) func(context.Context) error {
 	return func(ctx context.Context) error {
-		watcher, ended, err := watch(ctx, b.hub.config)
+		watcher, ended, err := watch(ctx, b.hub.config, what)
 		if err != nil {
 			return err
 		}
@@ -183,7 +237,12 @@ func (b *bench) first(ctx context.Context) error {
 }
 
 func (b *bench) await(ctx context.Context) (time.Time, error) {
+	return b.awaitOnly(ctx, b.rows.expected)
+}
+
+// awaitOnly waits for the objects that expected names.
+func (b *bench) awaitOnly(ctx context.Context, expected map[string]int) (time.Time, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, b.options.Patience, fmt.Errorf("nothing came within %s", b.options.Patience))
 	defer cancel()
-	return b.watcher.await(ctx, b.rows.expected)
+	return b.watcher.await(ctx, expected)
 }

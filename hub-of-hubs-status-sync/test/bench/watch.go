@@ -14,8 +14,20 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// watcher knows how many clusters each Policy says are not compliant, from one watch of the global hub.
+// watched is a kind of object, and the number in its status that is measured.
+type watched struct {
+	path  string
+	count func(*event) int
+}
+
+var (
+	policies       = watched{"/apis/policy.open-cluster-management.io/v1/namespaces/" + namespace + "/policies", (*event).nonCompliant}
+	addOnSummaries = watched{"/apis/helloworld.open-cluster-management.io/v1alpha1/addonsummaries", (*event).available}
+)
+
+// watcher knows the number of each object, from one watch of the global hub.
 type watcher struct {
+	count   func(*event) int
 	mu      sync.Mutex
 	counts  map[string]int
 	at      map[string]time.Time
@@ -30,6 +42,8 @@ type event struct {
 		Metadata struct{ Name string }
 		Status   struct {
 			Compliant string
+			// Available is an AddOnSummary's.
+			Available *int
 			Details   []struct{ History []struct{ Message string } }
 			Status    []struct{ Compliant string }
 		}
@@ -64,25 +78,21 @@ func (e *event) nonCompliant() int {
 	return count
 }
 
+// available returns the number of clusters on which the add-on is available, and -1 while there is none.
+func (e *event) available() int {
+	if e.Object.Status.Available == nil {
+		return -1
+	}
+	return *e.Object.Status.Available
+}
+
 // watch starts to watch; the watch ends with ctx.
-func watch(ctx context.Context, config *rest.Config) (*watcher, <-chan error, error) {
-	httpClient, err := rest.HTTPClientFor(config)
+func watch(ctx context.Context, config *rest.Config, what watched) (*watcher, <-chan error, error) {
+	response, err := openWatch(ctx, config, what) //nolint:bodyclose // the goroutine that reads it closes it
 	if err != nil {
 		return nil, nil, err
 	}
-	url := address(config) + "/apis/policy.open-cluster-management.io/v1/namespaces/" + namespace + "/policies?watch=true&timeoutSeconds=864000"
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return nil, nil, err
-	}
-	response, err := httpClient.Do(request) //nolint:bodyclose // the goroutine that reads it closes it
-	if err != nil {
-		return nil, nil, err
-	}
-	if response.StatusCode != http.StatusOK {
-		return nil, nil, errors.Join(fmt.Errorf("watch the Policies: %s", response.Status), response.Body.Close())
-	}
-	w := &watcher{counts: map[string]int{}, at: map[string]time.Time{}, changed: make(chan struct{}, 1)}
+	w := &watcher{count: what.count, counts: map[string]int{}, at: map[string]time.Time{}, changed: make(chan struct{}, 1)}
 	ended := make(chan error, 1)
 	go func() {
 		defer response.Body.Close()
@@ -90,7 +100,7 @@ func watch(ctx context.Context, config *rest.Config) (*watcher, <-chan error, er
 		for {
 			var next event
 			if err := decoder.Decode(&next); err != nil {
-				ended <- fmt.Errorf("watch the Policies: %w", err)
+				ended <- fmt.Errorf("watch %s: %w", what.path, err)
 				return
 			}
 			w.note(&next)
@@ -99,8 +109,34 @@ func watch(ctx context.Context, config *rest.Config) (*watcher, <-chan error, er
 	return w, ended, nil
 }
 
+// openWatch starts the request. An API server that has just learned of a kind answers 429 for a moment.
+func openWatch(ctx context.Context, config *rest.Config, what watched) (*http.Response, error) {
+	httpClient, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, err
+	}
+	url := address(config) + what.path + "?watch=true&timeoutSeconds=864000"
+	for {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+		if err != nil {
+			return nil, err
+		}
+		response, err := httpClient.Do(request)
+		if err != nil || response.StatusCode == http.StatusOK {
+			return response, err
+		}
+		err = errors.Join(fmt.Errorf("watch %s: %s", what.path, response.Status), response.Body.Close())
+		if response.StatusCode != http.StatusTooManyRequests {
+			return nil, err
+		}
+		if err := pause(ctx, time.Second); err != nil {
+			return nil, err
+		}
+	}
+}
+
 func (w *watcher) note(e *event) {
-	count, now := e.nonCompliant(), time.Now()
+	count, now := w.count(e), time.Now()
 	w.mu.Lock()
 	w.counts[e.Object.Metadata.Name], w.at[e.Object.Metadata.Name] = count, now
 	w.events++
@@ -111,7 +147,7 @@ func (w *watcher) note(e *event) {
 	}
 }
 
-// right returns whether every Policy has the expected status, and when the last one began to.
+// right returns whether every object has the expected number, and when the last one began to.
 func (w *watcher) right(expected map[string]int) (bool, time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -127,7 +163,20 @@ func (w *watcher) right(expected map[string]int) (bool, time.Time) {
 	return true, last
 }
 
-// await waits until every Policy has the expected status and returns when the last one began to.
+// wrong describes one of the objects that do not have the expected number.
+func (w *watcher) wrong(expected map[string]int) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	text, count := "", 0
+	for name, want := range expected {
+		if got := w.counts[name]; got != want {
+			text, count = fmt.Sprintf("%s has %d, want %d", name, got, want), count+1
+		}
+	}
+	return fmt.Sprintf("%d of %d objects are wrong, for example %s", count, len(expected), text)
+}
+
+// await waits until every object has the expected number and returns when the last one began to.
 func (w *watcher) await(ctx context.Context, expected map[string]int) (time.Time, error) {
 	for {
 		if right, last := w.right(expected); right {
@@ -136,7 +185,7 @@ func (w *watcher) await(ctx context.Context, expected map[string]int) (time.Time
 		select {
 		case <-w.changed:
 		case <-ctx.Done():
-			return time.Time{}, fmt.Errorf("wait for the Policies' status: %w", context.Cause(ctx))
+			return time.Time{}, fmt.Errorf("wait for the status: %w; %s", context.Cause(ctx), w.wrong(expected))
 		}
 	}
 }
