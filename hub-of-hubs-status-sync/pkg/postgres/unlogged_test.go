@@ -243,3 +243,18 @@ func nothingToRead(t *testing.T, store *Store) {
 		}
 	}
 }
+
+// TestUnmigratedIndexes: a policy's rows are read by the index of the original, though the planner would rather read the table.
+func TestUnmigratedIndexes(t *testing.T) {
+	d := originalDatabase(t)
+	d.exec(`INSERT INTO status.compliance SELECT md5(p::text)::uuid, 'cluster' || c, 'hub' || h, 'none', 'compliant'
+FROM generate_series(1, 50) h, generate_series(1, 20) p, generate_series(1, 100) c`)
+	d.exec("VACUUM ANALYZE status.compliance")
+	rows, err := texts(d.conn.Query(t.Context(), "EXPLAIN "+strings.Replace(unloggedCompliance, "$1", "ARRAY[md5('1')::uuid]", 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if plan := strings.Join(rows, "\n"); strings.Contains(plan, "Seq Scan") || !strings.Contains(plan, "compliance_leaf_hub_policy_cluster_idx") {
+		t.Errorf("the whole table is read:\n%s", plan)
+	}
+}
