@@ -37,21 +37,20 @@ import (
 const originalComponent = "original-status-sync"
 
 // TestOriginalManifest: the original's deployment manifest starts this program with the original's rights on the hub and in
-// the database, and all six kinds are synced. The rights that it lacks are named, and take effect when they are granted.
+// the database, which is not migrated, and all six kinds follow the original's transport bridge. The rights on the hub that
+// are missing are named, and take effect when they are granted.
 func TestOriginalManifest(t *testing.T) {
 	w := emptyWorldOn(t, database)
 	w.must(original.Create(t.Context(), w.server, w.owner))
-	w.migrate()
-	ids := w.oneOfEach()
-	w.keys = w.keys[:len(w.keys)-1] // AddOnSummaries are unknown to the original
+	ids := w.oneOfOriginal()
 	rules := w.shortRules(2)
 	elsewhere := w.elsewhereSubscription("before")
-	user, err := w.server.NewUser(t.Context(), w.owner, original.ProcessUser+", hub_of_hubs_status_reader")
+	user, err := w.server.NewUser(t.Context(), w.owner, original.ProcessUser)
 	w.must(err)
-	pod := w.runOriginal(user)
+	pod := w.runOriginal(user + "&statement_cache_mode=describe") // as behind a pooler
 	w.converge()
-	w.must(w.bridge().Send(t.Context(), original.Policies{LeafHub: "hub1", Update: []original.Cluster{{Policy: ids["policy"], Name: "a", Compliance: "compliant"}}}))
-	w.field(status.KindPolicy, w.namespace, "policy", "Compliant", "status", "compliant")
+	w.bridgeFollowed(w.bridge(), ids)
+	pod.logs(1, "Translated the database URL's parameters of pgx v4", "default_query_exec_mode=cache_describe")
 	pod.logs(1, "Ignored flags of the original hub-of-hubs-status-sync", `flags=["--zap-devel"]`)
 	pod.logs(2, "Watching the owners is forbidden", "apiGroups: [apps.open-cluster-management.io], resources: [subscriptions], verbs: [get, list, watch]")
 	pod.logs(1, "Watch is forbidden", "resources: [addonsummaries]")
@@ -163,7 +162,7 @@ func (w *world) runOriginal(databaseURL string) *pod {
 		w.Fatalf("build the program: %v\n%s", err, output)
 	}
 	// The ports of the original may be in use on the machine of the test.
-	args := append(container.Args, "--metrics-bind-address=0", "--health-probe-bind-address=0")
+	args := append(container.Args, "--metrics-bind-address="+free(w.T), "--health-probe-bind-address=0")
 	p := &pod{world: w, command: exec.CommandContext(context.WithoutCancel(w.Context()), program, args...)}
 	p.command.Env = []string{"KUBECONFIG=" + w.tokenKubeconfig(deployment.Spec.Template.Spec.ServiceAccountName)}
 	for _, variable := range container.Env {

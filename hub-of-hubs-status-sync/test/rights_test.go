@@ -23,7 +23,8 @@ func TestRights(t *testing.T) {
 	both := []right{
 		{"get", "", "secrets", "", ownNamespace, "hub-of-hubs-database-secret"}, {"list", "", "secrets", "", "", ""},
 		{"get", "", "configmaps", "", "default", ""}, {"create", "", "pods", "", ownNamespace, ""},
-		{"create", "apps", "deployments", "", ownNamespace, ""}, {"patch", policies, "policies", "", "default", "p"},
+		{"create", "apps", "deployments", "", ownNamespace, ""}, {"get", "apps", "deployments", "", ownNamespace, ""},
+		{"list", "apps", "deployments", "", "default", ""}, {"patch", policies, "policies", "", "default", "p"},
 		{"update", policies, "policies", "", "default", "p"}, {"delete", policies, "policies", "", "default", "p"},
 		{"create", policies, "policies", "", "default", ""}, {"patch", clusters, "placements", "", "default", "p"},
 		{"delete", clusters, "placements", "", "default", "p"}, {"patch", apps, "placementrules", "", "default", "p"},
