@@ -123,7 +123,7 @@ func (m *migration) lockAndRun(ctx context.Context) (err error) {
 // lock acquires the lock, and returns an error when it is not released within patience. It polls: CREATE INDEX CONCURRENTLY
 // in the session that holds the lock would wait for a statement that waits for the lock.
 func (m *migration) lock(ctx context.Context) error {
-	for begun := m.clock.Now(); ; {
+	for begun, waits := m.clock.Now(), false; ; waits = true {
 		var locked bool
 		err := m.conn.QueryRow(ctx, "SELECT pg_try_advisory_lock($1)", migrationLock).Scan(&locked)
 		if err != nil || locked {
@@ -135,6 +135,9 @@ func (m *migration) lock(ctx context.Context) error {
 				"pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND granted "+
 				"AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) AND (classid::bigint << 32 | objid::bigint) = %d) "+
 				"and have DATABASE_URL name the server itself", m.patience, migrationLock)
+		}
+		if !waits {
+			klog.FromContext(ctx).Info("Another migration of the database is running, waiting for its end", "atMost", m.patience)
 		}
 		if !retry.Sleep(ctx, m.clock, lockPoll) {
 			return ctx.Err()
