@@ -201,7 +201,7 @@ test-e2e: sandbox-programs image-root shell-image ## Run the end-to-end scenario
 	@test/e2e/on-sandbox $(IMAGE) $(IMAGE_ROOT) $(TEST_FLAGS)
 
 .PHONY: test-situations
-test-situations: sandbox-programs image-root ## Run the registration agent's situations 1 to 4 (LONG_TESTS=1: all) on sandboxes
+test-situations: sandbox-programs image-root ## Run a selection of the registration agent's situations (LONG_TESTS=1: all) on sandboxes
 	@test/situations/on-sandbox $(IMAGE) $(IMAGE_ROOT) $(TEST_FLAGS)
 
 .PHONY: test-postgres
