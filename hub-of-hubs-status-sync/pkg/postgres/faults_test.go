@@ -265,7 +265,7 @@ func TestOldWriters(t *testing.T) {
 		"UPDATE status.placements SET payload = payload || '{\"status\": {}}' WHERE leaf_hub_name = 'hub2'",
 		"DELETE FROM status.placements WHERE leaf_hub_name = 'hub1'",
 		"INSERT INTO status.leaf_hub_heartbeats (leaf_hub_name) VALUES ('hub2')",
-		"UPDATE status.leaf_hub_heartbeats SET last_timestamp = now()",
+		"UPDATE status.leaf_hub_heartbeats SET last_timestamp = now() AT TIME ZONE 'UTC'",
 	} {
 		if _, err := bridge.pool.Exec(t.Context(), sql); err != nil {
 			t.Fatalf("%s: %v", sql, err)
