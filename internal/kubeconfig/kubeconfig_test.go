@@ -35,6 +35,15 @@ func raw(t *testing.T, content string) string {
 	return file
 }
 
+// pod is the cluster of a pod.
+const pod = "https://192.0.2.1:443"
+
+func inPod(t *testing.T) {
+	t.Helper()
+	t.Setenv("KUBERNETES_SERVICE_HOST", "192.0.2.1")
+	t.Setenv("KUBERNETES_SERVICE_PORT", "443")
+}
+
 func TestLoad(t *testing.T) {
 	dir := t.TempDir()
 	flag, first, second := write(t, filepath.Join(dir, "flag"), "https://flag"),
@@ -48,9 +57,9 @@ func TestLoad(t *testing.T) {
 		{"the environment is the second", "", first, true, true, "https://first"},
 		{"the environment may be a list, whose first file wins", "", first + ":" + second, false, false, "https://first"},
 		{"a file of the list may be missing", "", "/no/such/file:" + second, false, false, "https://second"},
-		{"the home directory's file is the third", "", "", true, true, "https://home"},
-		{"the pod's cluster is the last", "", "", false, true, "no token"},
-		{"a missing file of the environment is no reason not to run in a pod", "", "/no/such/file", false, true, "no token"},
+		{"the pod's cluster is the third, whatever is in the home directory", "", "", true, true, pod},
+		{"a missing file of the environment is no reason not to run in a pod", "", "/no/such/file", false, true, pod},
+		{"the home directory's file is the last", "", "", true, false, "https://home"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			runtest.NoCluster(t)
@@ -59,18 +68,16 @@ func TestLoad(t *testing.T) {
 				write(t, clientcmd.RecommendedHomeFile, "https://home")
 			}
 			if test.pod {
-				t.Setenv("KUBERNETES_SERVICE_HOST", "192.0.2.1")
-				t.Setenv("KUBERNETES_SERVICE_PORT", "443")
+				inPod(t)
 			}
 			config, err := Load(test.path, "--kubeconfig", "the hub")
 			switch {
-			case test.want == "no token":
-				// The token of a pod has one path only, which a test cannot write.
-				if err == nil || !strings.HasPrefix(err.Error(), "read the pod's service account: ") {
-					t.Errorf("got %v, want an error about the pod's token", err)
-				}
 			case err != nil:
-				t.Error(err)
+				// The token of a pod has one path only, which a test cannot write. The
+				// file is there where the test itself runs in a pod.
+				if test.want != pod || !strings.HasPrefix(err.Error(), "read the pod's service account: ") {
+					t.Error(err)
+				}
 			case config.Host != test.want:
 				t.Errorf("got %s, want %s", config.Host, test.want)
 			}
@@ -78,8 +85,18 @@ func TestLoad(t *testing.T) {
 	}
 }
 
+// TestLoadWithoutHome: client-go's default rules would fail here, because they look for
+// a kubeconfig of an old name in the home directory.
+func TestLoadWithoutHome(t *testing.T) {
+	runtest.NoCluster(t)
+	clientcmd.RecommendedHomeFile = "/dev/null/.kube/config"
+	if _, err := Load(write(t, filepath.Join(t.TempDir(), "flag"), "https://flag"), "--kubeconfig", "the hub"); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestLoadNamesTheCause(t *testing.T) {
-	empty, garbage := raw(t, ""), raw(t, "{")
+	empty, garbage, context := raw(t, ""), raw(t, "{"), raw(t, "clusters: [{name: c, cluster: {server: https://c}}]")
 	for _, test := range []struct {
 		name, path, environment string
 		home, pod               bool
@@ -91,7 +108,8 @@ func TestLoadNamesTheCause(t *testing.T) {
 		{"an empty file that the user named, although there is a pod", empty, "", false, true, "read --kubeconfig=" + empty + ": "},
 		{"a missing file of the environment", "", "/no/such/file", false, false, "no configuration of the hub in $KUBECONFIG=/no/such/file: "},
 		{"garbage of the environment", "", garbage, false, false, "read $KUBECONFIG=" + garbage + ": "},
-		{"garbage in the home directory", "", "", true, false, "read "},
+		{"no current context", context, "", false, false, "read --kubeconfig=" + context + ": it is empty, or has no current context: "},
+		{"garbage in the home directory", "", "", true, false, "read " + garbage + ": "},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			runtest.NoCluster(t)
@@ -100,8 +118,7 @@ func TestLoadNamesTheCause(t *testing.T) {
 				clientcmd.RecommendedHomeFile = garbage
 			}
 			if test.pod {
-				t.Setenv("KUBERNETES_SERVICE_HOST", "192.0.2.1")
-				t.Setenv("KUBERNETES_SERVICE_PORT", "443")
+				inPod(t)
 			}
 			_, err := Load(test.path, "--kubeconfig", "the hub")
 			if err == nil || !strings.HasPrefix(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {

@@ -108,7 +108,7 @@ func (o *Options) addCommonFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.HubKubeconfigSecret, manifests.FlagHubKubeconfigSecret, o.HubKubeconfigSecret,
 		"Name of the Secret in the install namespace that holds the hub's kubeconfig.")
 	flags.StringVar(&o.Kubeconfig, manifests.FlagKubeconfig, o.Kubeconfig,
-		"Kubeconfig file of the managed cluster. Empty: $KUBECONFIG, ~/.kube/config, or the pod's service account.")
+		"Kubeconfig file of the managed cluster. Empty: $KUBECONFIG, the pod's service account, or ~/.kube/config.")
 	flags.BoolVar(&o.Hosted, manifests.FlagHosted, o.Hosted,
 		"The pod runs on a hosting cluster: the lease and the hub's credentials are there, in a namespace of\n"+
 			"the same name, and only the copies are on the managed cluster, which --"+manifests.FlagKubeconfig+" reaches.")

@@ -156,7 +156,7 @@ func (o *Options) flags() *flag.FlagSet {
 	flags.StringVar(&o.HealthAddress, flagHealthAddress, defaultHealthAddress, "`address` of /healthz and /readyz; 0 disables them")
 	flags.StringVar(&o.MetricsAddress, flagMetricsAddress, defaultMetricsAddress,
 		"loopback `address` of /metrics; 0 disables it")
-	flags.StringVar(&o.Kubeconfig, flagKubeconfig, "", "kubeconfig `file` of the managed cluster, to run by hand (default: $KUBECONFIG, ~/.kube/config,\nor the service account of the pod)")
+	flags.StringVar(&o.Kubeconfig, flagKubeconfig, "", "kubeconfig `file` of the managed cluster, to run by hand (default: $KUBECONFIG, the service\naccount of the pod, or ~/.kube/config)")
 	for _, name := range []string{flagMetricsHost, flagMetricsPort} {
 		_ = flags.String(name, "", "`ignored`: metrics are at -"+flagMetricsAddress)
 	}

@@ -122,7 +122,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.AgentImage, "agent-image", o.AgentImage,
 		"the image of the agents on the managed clusters, usually the controller's own; required")
 	flags.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig,
-		"a kubeconfig file for the hub; empty: $KUBECONFIG, ~/.kube/config, or the cluster in which the controller runs")
+		"a kubeconfig file for the hub; empty: $KUBECONFIG, the cluster in which the controller runs, or ~/.kube/config")
 	flags.StringVar(&o.Namespace, "namespace", o.Namespace,
 		"the controller's own namespace on the hub, with its leader election Lease "+
 			"(default: $"+podNamespaceEnv+", or the namespace of the pod's service account)")
