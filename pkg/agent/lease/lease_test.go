@@ -141,7 +141,7 @@ func TestPeriod(t *testing.T) {
 	for period, want := range map[time.Duration]time.Duration{0: 15 * time.Second, time.Minute: time.Minute} {
 		renewer := New(Config{Spec: spec, Period: period, Clock: clocktesting.NewFakeClock(start), Random: func() float64 { return 0 }})
 		renewer.due = start
-		if got := renewer.next(); got != want {
+		if got := renewer.next().Sub(start); got != want {
 			t.Errorf("period %s: the next renewal is due after %s, want %s", period, got, want)
 		}
 	}
@@ -167,10 +167,26 @@ func TestDue(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			renewer := New(Config{Period: period, Clock: clocktesting.NewFakeClock(start), Random: func() float64 { return test.random }})
 			renewer.due = start.Add(test.due)
-			if got := renewer.next(); got != test.want {
+			if got := renewer.next().Sub(start); got != test.want {
 				t.Errorf("%s: the next is due after %s, want %s", test.reason, got, test.want)
 			}
 		})
+	}
+}
+
+// TestSlowReport: a report that takes its time does not make the next attempt early, or
+// the lease would be renewed twice.
+func TestSlowReport(t *testing.T) {
+	const period = 2 * time.Second
+	clock := clocktesting.NewFakeClock(start)
+	renewer := New(Config{Spec: spec, Period: period, Clock: clock, Random: func() float64 { return 0 },
+		Client:  clientFunc(func(context.Context) (*coordinationv1.Lease, error) { return &coordinationv1.Lease{}, nil }),
+		Healthy: func() error { return nil },
+		Renewed: func(error) { clock.Step(period / 2) }})
+	renewer.due = start
+	wait := renewer.step(t.Context())
+	if got := clock.Now().Add(wait); !got.Equal(start.Add(period)) {
+		t.Errorf("the next step is at %s, want %s", got, start.Add(period))
 	}
 }
 

@@ -79,8 +79,8 @@ type Renewer struct {
 	// due is when the next renewal is due, or was due while it fails. It is zero before
 	// the first one.
 	due time.Time
-	// attempt is when the next attempt is: at due, or earlier after a failure. It is
-	// zero after a pause.
+	// attempt is when the next attempt is: at due, or after the back-off of a failure.
+	// It is zero after a pause, which an attempt ends at once.
 	attempt time.Time
 	// logged is the last state that was logged, so that each is logged once.
 	logged string
@@ -130,14 +130,13 @@ func (r *Renewer) step(ctx context.Context) time.Duration {
 		if ctx.Err() != nil {
 			return checkPeriod
 		}
-		r.attempt = r.config.Clock.Now().Add(r.report(logger, err))
+		r.attempt = r.report(logger, err)
 	}
 	return min(r.attempt.Sub(r.config.Clock.Now()), checkPeriod)
 }
 
-// report reports the result of an attempt to renew. It returns the time until the next
-// one.
-func (r *Renewer) report(logger klog.Logger, err error) time.Duration {
+// report reports the result of an attempt to renew. It returns when the next one is.
+func (r *Renewer) report(logger klog.Logger, err error) time.Time {
 	if err != nil {
 		cause, explained := r.config.Explain(err)
 		if r.isNew("failed: " + cause) {
@@ -145,7 +144,7 @@ func (r *Renewer) report(logger klog.Logger, err error) time.Duration {
 		}
 		r.config.Renewed(explained)
 		r.failures++
-		return plan.AfterFailure(r.failures, r.config.Period, r.config.Random())
+		return r.config.Clock.Now().Add(plan.AfterFailure(r.failures, r.config.Period, r.config.Random()))
 	}
 	if r.isNew("renewing") {
 		logger.Info("Renewing lease", "period", r.config.Period)
@@ -155,10 +154,10 @@ func (r *Renewer) report(logger klog.Logger, err error) time.Duration {
 	return r.next()
 }
 
-// next returns the time until the next renewal is due. A renewal that was late because
-// of an outage or a pause does not move the next ones: otherwise all agents that waited
-// for an API server would stay together once it is back.
-func (r *Renewer) next() time.Duration {
+// next returns when the next renewal is due. A renewal that was late because of an
+// outage or a pause does not move the next ones: otherwise all agents that waited for an
+// API server would stay together once it is back.
+func (r *Renewer) next() time.Time {
 	now := r.config.Clock.Now()
 	if r.due.IsZero() {
 		r.due = now.Add(plan.AfterFirst(r.config.Period, r.config.Random()))
@@ -166,7 +165,7 @@ func (r *Renewer) next() time.Duration {
 	for !r.due.After(now) {
 		r.due = r.due.Add(plan.AfterRenewal(r.config.Period, r.config.Random()))
 	}
-	return r.due.Sub(now)
+	return r.due
 }
 
 // isNew reports whether state differs from the state that was logged last, and
