@@ -26,7 +26,7 @@ import (
 
 // keeper watches the pod and the Secret, and has the lease client of the hub that
 // the Secret's credentials reach. The renewer asks it for the verdict before each
-// renewal.
+// renewal, and between two of them.
 type keeper struct {
 	options *Options
 	clock   clock.PassiveClock

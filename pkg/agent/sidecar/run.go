@@ -14,6 +14,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/component-base/version"
@@ -60,12 +61,13 @@ func Main(ctx context.Context, args []string, getenv func(string) string, out io
 		logger.Info("Found a lease duration that may be too long for OCM", "leaseDuration", options.LeaseDuration,
 			"unavailableAfter", ocmPatience)
 	}
-	return Run(ctx, options)
+	// Every cluster renews a lease on the one hub, so no more often than needed.
+	return run(ctx, options, options.LeaseDuration)
 }
 
-// Run renews the lease until ctx ends, and then returns nil. It returns an error if
-// it cannot start.
-func Run(ctx context.Context, options *Options) error {
+// run renews the lease once per period until ctx ends, and then returns nil. It returns
+// an error if it cannot start.
+func run(ctx context.Context, options *Options, period time.Duration) error {
 	if err := options.Validate(); err != nil {
 		return err
 	}
@@ -99,7 +101,7 @@ func Run(ctx context.Context, options *Options) error {
 	if err != nil {
 		return err
 	}
-	renewer := newRenewer(options, managed, keeper, reporter)
+	renewer := newRenewer(options, period, managed, keeper, reporter)
 	for _, server := range servers {
 		group.Go(func() error { return server.Run(ctx) })
 	}
@@ -110,12 +112,11 @@ func Run(ctx context.Context, options *Options) error {
 	return err
 }
 
-func newRenewer(options *Options, managed *kubeclient.Client, keeper *keeper, reporter *reporter) *lease.Renewer {
+func newRenewer(options *Options, period time.Duration, managed *kubeclient.Client, keeper *keeper, reporter *reporter) *lease.Renewer {
 	config := lease.Config{
 		Spec: lease.Spec{Namespace: options.LeaseNamespace, Name: options.LeaseName,
 			Holder: options.PodName, Duration: options.LeaseDuration},
-		// Every cluster renews a lease on the one hub, so no more often than needed.
-		Period: options.LeaseDuration,
+		Period: period,
 		Client: hubLeases{keeper},
 		Healthy: func() error {
 			if cause := keeper.verdict(); cause != nil {

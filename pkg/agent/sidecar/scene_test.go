@@ -20,9 +20,12 @@ import (
 )
 
 // scene is a managed cluster with the pod, a hub that requires client certificates,
-// and a sidecar between them that renews every second.
+// and a sidecar between them.
 type scene struct {
-	t               *testing.T
+	t *testing.T
+	// period is the time between two renewals. It is zero for the program as it is,
+	// which renews once per duration.
+	period          time.Duration
 	ca              *fakepki.Authority
 	hub, managed    *fakeapi.Server
 	health, metrics string
@@ -50,7 +53,7 @@ func podWith(main corev1.ContainerState) *corev1.Pod {
 
 func newScene(t *testing.T) *scene {
 	t.Helper()
-	s := &scene{t: t, ca: fakepki.New(t), managed: runtest.NewAPI(t), health: runtest.Address(t), metrics: runtest.Address(t)}
+	s := &scene{t: t, period: 100 * time.Millisecond, ca: fakepki.New(t), managed: runtest.NewAPI(t), health: runtest.Address(t), metrics: runtest.Address(t)}
 	s.hub = runtest.NewHub(t, s.ca, func(serial string) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -65,7 +68,16 @@ func (s *scene) start(args ...string) {
 	s.t.Helper()
 	args = append([]string{"-lease-name=mine", "-kubeconfig", runtest.Kubeconfig(s.t, s.managed), "-lease-duration=1", "-startup-delay=0",
 		"-health-bind-address=" + s.health, "-metrics-bind-address=" + s.metrics}, args...)
-	runtest.Start(s.t, func(ctx context.Context) error { return Main(ctx, args, inPod, io.Discard) })
+	runtest.Start(s.t, func(ctx context.Context) error {
+		if s.period == 0 {
+			return Main(ctx, args, inPod, io.Discard)
+		}
+		options, err := Parse(args, inPod, io.Discard)
+		if err != nil {
+			return err
+		}
+		return run(ctx, options, s.period)
+	})
 	s.eventually("it answers", func() bool { code, _ := runtest.Get(s.health, "/healthz"); return code == http.StatusOK })
 }
 
@@ -117,8 +129,7 @@ func (s *scene) stops(reason verdict.Reason) {
 		return strings.Contains(body, "lease: not renewed: "+string(reason))
 	})
 	before := s.renewals()
-	// Longer than the time between two renewals.
-	time.Sleep(1300 * time.Millisecond)
+	time.Sleep(3 * s.period)
 	if now := s.renewals(); now != before {
 		s.t.Errorf("%s: renewed all the same", reason)
 	}

@@ -14,6 +14,7 @@ import (
 // level, and never its private key.
 func TestNoLogLevelShowsSecrets(t *testing.T) {
 	s := newScene(t)
+	s.period = 0
 	data := s.data()
 	s.put(data)
 	output := runtest.ProcessLogs(t)
