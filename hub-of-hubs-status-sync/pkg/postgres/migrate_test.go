@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sync/errgroup"
+
+	"open-cluster-management.io/helloworld-addon/hub-of-hubs-status-sync/pkg/status"
 )
 
 // TestMigrateAtOnce: every replica of a program may migrate at its start.
@@ -79,6 +81,24 @@ func TestMigrateExisting(t *testing.T) {
 	keys, err := d.open(reader).Scan(t.Context(), zeroKey, 10)
 	if err != nil || len(keys) != 1 {
 		t.Errorf("scanned %v, %v; want the one policy that was there", keys, err)
+	}
+}
+
+// TestMigrateAgain: who goes back to the original drops the schema, which drops only those columns of the add-ons' table that
+// use its functions. The next migration completes the table that is left.
+func TestMigrateAgain(t *testing.T) {
+	d := originalDatabase(t)
+	if err := Migrate(t.Context(), d.url); err != nil {
+		t.Fatal(err)
+	}
+	d.insertRow("managedclusteraddons", "hub1", `{"metadata": {"namespace": "c1", "name": "helloworld"}}`)
+	d.exec("DROP SCHEMA hub_of_hubs CASCADE")
+	if err := Migrate(t.Context(), d.url); err != nil {
+		t.Fatal(err)
+	}
+	snapshot, err := d.open(reader).Read(t.Context(), []status.Key{addOn})
+	if err != nil || snapshot.Rows != 1 {
+		t.Errorf("read %d rows, %v; want the one that was there", snapshot.Rows, err)
 	}
 }
 

@@ -44,6 +44,6 @@ $$;
 -- vacuumed early, because a page that changed since its last vacuum is read nevertheless:
 -- https://www.postgresql.org/docs/current/indexes-index-only-scans.html
 ALTER TABLE status.managedclusteraddons
-    ADD COLUMN name text GENERATED ALWAYS AS (payload -> 'metadata' ->> 'name') STORED,
-    ADD COLUMN said bigint GENERATED ALWAYS AS (hashtextextended(hub_of_hubs.addon_says(payload)::text, 0)) STORED,
+    ADD COLUMN IF NOT EXISTS name text GENERATED ALWAYS AS (payload -> 'metadata' ->> 'name') STORED,
+    ADD COLUMN IF NOT EXISTS said bigint GENERATED ALWAYS AS (hashtextextended(hub_of_hubs.addon_says(payload)::text, 0)) STORED,
     SET (autovacuum_vacuum_scale_factor = 0.02);
