@@ -73,7 +73,7 @@ func TestStandby(t *testing.T) {
 	_, readErr := store.Read(t.Context(), []status.Key{key(status.KindPolicy, "1")})
 	_, heartbeatsErr := store.Heartbeats(t.Context())
 	for what, err := range map[string]error{
-		"check": store.CheckSchema(t.Context()), "changes": changesErr, "read": readErr, "heartbeats": heartbeatsErr,
+		"check": store.CheckSchema(t.Context()), "readable": store.CheckReadable(t.Context()), "changes": changesErr, "read": readErr, "heartbeats": heartbeatsErr,
 	} {
 		if err == nil || !strings.Contains(err.Error(), "is a standby") || !strings.Contains(err.Error(), "target_session_attrs=read-write") {
 			t.Errorf("%s: got %v, want to be told that it is a standby and what to do", what, err)

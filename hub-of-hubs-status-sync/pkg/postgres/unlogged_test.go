@@ -184,7 +184,12 @@ func TestUnmigratedKeepsUp(t *testing.T) {
 		t.Error("the log can be read after its right was revoked")
 	}
 	reason("GRANT hub_of_hubs_status_reader TO")
+	d.exec("GRANT hub_of_hubs_status_reader TO " + user)
+	cursor = changed(t, store, "")
 	d.exec("DROP SCHEMA hub_of_hubs CASCADE")
+	if _, err := store.Changes(t.Context(), cursor.Next); err == nil {
+		t.Error("the log can be read after it was dropped")
+	}
 	reason("not migrated")
 }
 
@@ -244,17 +249,25 @@ func nothingToRead(t *testing.T, store *Store) {
 	}
 }
 
-// TestUnmigratedIndexes: a policy's rows are read by the index of the original, though the planner would rather read the table.
+// TestUnmigratedIndexes: rows are read by the indexes of the original, a policy's though the planner would rather read the table.
 func TestUnmigratedIndexes(t *testing.T) {
 	d := originalDatabase(t)
+	d.exec(`INSERT INTO status.placements SELECT gen_random_uuid(), 'hub1',
+	jsonb_build_object('metadata', jsonb_build_object('name', 'place' || i, 'namespace', 'ns')) FROM generate_series(1, 5000) i`)
 	d.exec(`INSERT INTO status.compliance SELECT md5(p::text)::uuid, 'cluster' || c, 'hub' || h, 'none', 'compliant'
 FROM generate_series(1, 50) h, generate_series(1, 20) p, generate_series(1, 100) c`)
-	d.exec("VACUUM ANALYZE status.compliance")
-	rows, err := texts(d.conn.Query(t.Context(), "EXPLAIN "+strings.Replace(unloggedCompliance, "$1", "ARRAY[md5('1')::uuid]", 1)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if plan := strings.Join(rows, "\n"); strings.Contains(plan, "Seq Scan") || !strings.Contains(plan, "compliance_leaf_hub_policy_cluster_idx") {
-		t.Errorf("the whole table is read:\n%s", plan)
+	d.exec("VACUUM ANALYZE status.compliance, status.placements")
+	placements := (&layout{unlogged: "not migrated"}).payloadsQuery(aggregated{spec: "placements", rows: "placements"})
+	for index, sql := range map[string]string{
+		"compliance_leaf_hub_policy_cluster_idx":    unloggedCompliance,
+		"placements_payload_name_and_namespace_idx": placements,
+	} {
+		rows, err := texts(d.conn.Query(t.Context(), "EXPLAIN "+strings.Replace(sql, "$1", "ARRAY[md5('1')::uuid]", 1)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if plan := strings.Join(rows, "\n"); strings.Contains(plan, "Seq Scan") || !strings.Contains(plan, index) {
+			t.Errorf("the whole table is read:\n%s", plan)
+		}
 	}
 }
