@@ -82,8 +82,8 @@ var changesOfTime = []struct{ name, at string }{
 	{"ordinary day", "2026-06-15T12:00:00Z"},
 }
 
-// TestHeartbeatZones: a heartbeat of the transport bridge or of our report is what it is, in every zone of the database or of a program, and
-// across every change of summer time. The log has a table of the results.
+// TestHeartbeatZones: the time of a heartbeat of the transport bridge or of our report is read as it was written, in every zone
+// of the database or of a program, and across every change of summer time. The log has a table of the results.
 func TestHeartbeatZones(t *testing.T) {
 	table := []string{"zone | set for | spring | autumn | ordinary day | age of a heartbeat just now"}
 	for _, zone := range []string{"UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata"} {

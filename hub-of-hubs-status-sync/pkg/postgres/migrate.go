@@ -182,6 +182,7 @@ func (m *migration) run(ctx context.Context) error {
 		if !retry.Sleep(ctx, m.clock, pause) {
 			return ctx.Err()
 		}
+		// the library does this after a migration that succeeded only
 		if _, err := m.conn.Exec(ctx, "RESET ALL"); err != nil {
 			return err
 		}

@@ -11,8 +11,7 @@ import (
 	"open-cluster-management.io/helloworld-addon/hub-of-hubs-status-sync/pkg/status"
 )
 
-// TestQueryModes: behind a pooler no statement can be prepared; users say so in the URL, by the parameters of pgx v5 or v4, and all
-// works as without.
+// TestQueryModes: behind a pooler no statement can be prepared. The parameters of pgx v5 and v4 that avoid it change no result.
 func TestQueryModes(t *testing.T) {
 	for _, mode := range []string{"default_query_exec_mode=cache_statement", "default_query_exec_mode=cache_describe",
 		"default_query_exec_mode=describe_exec", "default_query_exec_mode=exec", "default_query_exec_mode=simple_protocol",

@@ -93,8 +93,8 @@ type PayloadRow struct {
 type Object struct {
 	Key Key
 	// Found is false if spec.* has no such row, if the row is marked as deleted, or if it is outside the namespace of the
-	// store. Rows are then not read. The AddOnSummary of this add-on is
-	// always found, and that of another one never.
+	// store, or its kind is left out (see Changes.Unlogged). Rows are then not read. Otherwise the AddOnSummary of this add-on
+	// is always found, and that of another one never.
 	Found bool
 	// Namespace and Name are those of the row in spec.*: of the Placement for a PlacementDecision, of the
 	// Subscription for a SubscriptionStatus or SubscriptionReport. For an AddOnSummary, Name is the add-on's.
