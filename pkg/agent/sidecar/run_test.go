@@ -241,8 +241,8 @@ func TestOnADevelopersMachine(t *testing.T) {
 	s.noFailure()
 }
 
-// TestStartNamesWhatItIgnores: flags of the original have no effect, and OCM is less
-// patient than a long lease.
+// TestStartNamesWhatItIgnores: the log names flags of the original, which have no effect,
+// and a lease duration that is longer than OCM waits.
 func TestStartNamesWhatItIgnores(t *testing.T) {
 	for _, test := range []struct {
 		name, args, text string

@@ -46,7 +46,7 @@ func developersMachine(t *testing.T, env *environment) {
 	pod, err := c.pod(t.Context())
 	must(t, "get the example's pod", err)
 	variables := []string{"POD_NAME=" + pod.Name, "POD_NAMESPACE=" + example, "WATCH_NAMESPACE=" + example, "KUBECONFIG=" + c.file,
-		// As the other packages are built here, and not all of them once more.
+		// As for the repository's other builds, so that the build cache has the packages.
 		"CGO_ENABLED=0", "GOFLAGS=-trimpath"}
 	flags := fmt.Sprintf("-lease-name %s -lease-namespace %s -hub-kubeconfig-secret %s -lease-duration %d -startup-delay 0 "+
 		"-health-bind-address 0 -metrics-bind-address 0", byDeveloper, c.name, byDeveloper, leaseSeconds)
@@ -61,7 +61,7 @@ func developersMachine(t *testing.T, env *environment) {
 }
 
 // background starts a shell command in the top directory of the repository. The
-// function that it returns interrupts the command, as Ctrl-C does, and sees that the
+// function that it returns interrupts the command, as Ctrl-C does, and checks that the
 // sidecar ends in order.
 func background(t *testing.T, command string, variables []string) (interrupt func()) {
 	t.Helper()
@@ -71,7 +71,7 @@ func background(t *testing.T, command string, variables []string) (interrupt fun
 	shell := exec.Command("sh", "-c", "exec "+command)
 	shell.Dir, shell.Stdout, shell.Stderr = top, &output, &output
 	shell.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	// A make of the tests' own would hand its flags and job slots down.
+	// If make runs the tests, its flags and job slots are not for the make below.
 	shell.Env = append(slices.DeleteFunc(os.Environ(), func(inherited string) bool {
 		name, _, _ := strings.Cut(inherited, "=")
 		return slices.Contains([]string{"MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES"}, name)

@@ -38,7 +38,7 @@ func leaseIsKept(t *testing.T, env *environment) {
 	}
 }
 
-// onceAPeriod sees that the lease is renewed once in its duration: each cluster's
+// onceAPeriod checks that the lease is renewed once in its duration: each cluster's
 // renewals are a load on the one hub.
 func (r *record) onceAPeriod(t *testing.T, name string) {
 	t.Helper()
@@ -52,8 +52,9 @@ func (r *record) onceAPeriod(t *testing.T, name string) {
 		return nil
 	})
 	t.Logf("%s: renewed every %s on average", name, mean.Round(time.Millisecond))
-	if ratio := float64(mean) / float64(period); ratio < 1 || ratio > 1+tolerance {
-		t.Errorf("%s: renewed every %.2f periods on average, want 1 to 1.1", name, ratio)
+	// A first renewal that is late makes the mean shorter.
+	if ratio := float64(mean) / float64(period); ratio < 0.8 || ratio > 1+tolerance {
+		t.Errorf("%s: renewed every %.2f periods on average, want 0.8 to %.2f", name, ratio, 1+tolerance)
 	}
 }
 

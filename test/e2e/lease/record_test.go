@@ -103,9 +103,9 @@ func (r *record) gap(since time.Time) time.Duration {
 // attempt after one that failed, and what else a busy machine does.
 const tolerance = 0.75
 
-// meanGap is the mean time between the last renewals, so many and one more. It
-// reports whether there were two more before them: the first one that a sidecar
-// makes is followed by a random part of the period.
+// meanGap returns the mean of the last gaps between two renewals. It reports
+// whether there are two renewals more than it needs: a sidecar's second renewal
+// comes after a random part of the period, so the gap before it does not count.
 func (r *record) meanGap(gaps int) (time.Duration, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
