@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"open-cluster-management.io/helloworld-addon/hub-of-hubs-status-sync/pkg/status"
+	"open-cluster-management.io/helloworld-addon/hub-of-hubs-status-sync/pkg/syncer/plan"
 )
 
 // rights is an API server without objects that forbids to list some resources, in all namespaces or in some.
@@ -109,26 +110,32 @@ func (w *watching) request(id string) {
 	w.queue.request(status.Key{Kind: status.KindSubscriptionReport, ID: id}, time.Time{})
 }
 
-// logged waits for text in the log.
+// logged passes the time until the log has a text.
 func (w *watching) logged(text string) {
 	w.Helper()
 	for deadline := time.Now().Add(30 * time.Second); !strings.Contains(w.log.String(), text); <-time.After(time.Millisecond) {
 		if time.Now().After(deadline) {
 			w.Fatalf("the log has no %q:\n%s", text, w.log.String())
 		}
+		w.clock.Step(time.Second)
 	}
 }
 
-// grant grants all rights, and passes the time until the syncer notices.
-func (w *watching) grant() {
+// ends requests a key and waits until its sync has ended.
+func (w *watching) ends(id string) {
 	w.Helper()
-	w.deny(schema.GroupResource{})
-	for deadline := time.Now().Add(30 * time.Second); !w.clock.HasWaiters(); <-time.After(time.Millisecond) {
+	w.request(id)
+	working := func() bool {
+		w.queue.mu.Lock()
+		defer w.queue.mu.Unlock()
+		p := w.queue.progress[status.Key{Kind: status.KindSubscriptionReport, ID: id}]
+		return p.Pending.Cause != plan.NoCause || p.Running.Cause != plan.NoCause
+	}
+	for deadline := time.Now().Add(30 * time.Second); working(); <-time.After(time.Millisecond) {
 		if time.Now().After(deadline) {
-			w.Fatal("it does not try again")
+			w.Fatalf("%s is not synced", id)
 		}
 	}
-	w.clock.Step(15 * time.Second)
 }
 
 func next[T any](t *testing.T, what string, c <-chan T) T {
@@ -155,12 +162,10 @@ func TestOwnersForbidden(t *testing.T) {
 	}
 	w.logged(`Watching the owners is forbidden, taking their names from the database kind="SubscriptionReport" gvk="apps.open-cluster-management.io/v1, Kind=Subscription" ` +
 		`missingRule="{apiGroups: [apps.open-cluster-management.io], resources: [subscriptions], verbs: [get, list, watch]}`)
-	w.grant()
+	w.deny(schema.GroupResource{})
 	w.logged("Watching the owners kind=")
 	<-w.read
-	w.request("unknown")
-	for deadline := time.Now().Add(30 * time.Second); w.queue.Len() > 0 && time.Now().Before(deadline); <-time.After(time.Millisecond) {
-	}
+	w.ends("unknown")
 	if len(w.read) > 0 || len(w.created) > 0 {
 		t.Error("a report is created for a Subscription that this hub does not have")
 	}
@@ -185,6 +190,6 @@ func TestKindForbidden(t *testing.T) {
 	if strings.Contains(w.log.String(), "Syncing status") {
 		t.Error("it syncs")
 	}
-	w.grant()
+	w.deny(schema.GroupResource{})
 	w.logged("Syncing status")
 }
