@@ -43,9 +43,8 @@ func (c *propagatorCheck) Start(ctx context.Context) error {
 			klog.FromContext(ctx).V(2).Info("Looking for a policy propagator failed", "namespace", c.namespace, "err", err)
 		} else if now := strings.Join(found, ", "); now != before {
 			before = now
-			propagatorWrites.Set(0)
+			propagatorWrites.Set(float64(min(len(found), 1)))
 			if len(found) > 0 {
-				propagatorWrites.Set(1)
 				klog.FromContext(ctx).Info("The policy propagator writes the status of policies as well: set its image to one that does not",
 					"namespace", c.namespace, "found", now, "image", propagatorImage, "check", propagatorCommand)
 			}

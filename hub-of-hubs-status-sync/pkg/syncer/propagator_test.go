@@ -60,6 +60,7 @@ func TestPropagatorCheck(t *testing.T) {
 	ctx, cancel := context.WithCancel(klog.NewContext(t.Context(), logger))
 	a := &answers{T: t, images: []string{"none", "p:v1", "p:v1", "", "p:v2", good, "p:v2"}, end: cancel}
 	clock := testclock.NewFakeClock(time.Unix(10_000, 0))
+	propagatorWrites.Set(0)
 	runtest.Passing(t, clock, time.Minute, func() {
 		if err := (&propagatorCheck{reader: a, namespace: "ns", clock: clock}).Start(ctx); err != nil {
 			t.Error(err)
