@@ -114,9 +114,7 @@ func (w *world) moving() *movingRun {
 					"spec": map[string]any{"containers": []any{map[string]any{"name": "hub-of-hubs-status-sync", "image": originalImage,
 						"args": []any{"--zap-devel=true"}, "imagePullPolicy": "Always"}}}}}},
 	} {
-		created := &unstructured.Unstructured{Object: object}
-		w.must(w.client.Create(w.Context(), created))
-		w.Cleanup(func() { _ = w.client.Delete(w.Context(), created) })
+		w.createForTest(&unstructured.Unstructured{Object: object})
 	}
 	return m
 }
