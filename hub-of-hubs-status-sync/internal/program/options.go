@@ -85,7 +85,7 @@ func names(list string) []string {
 // AddFlags adds a flag for each option that is not set by the environment alone.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	hub := o.identity.Hub
-	flags.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig, "a kubeconfig file for the "+hub+"; empty means $KUBECONFIG, ~/.kube/config, or the cluster in which the program runs")
+	flags.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig, "a kubeconfig file for the "+hub+"; empty means $KUBECONFIG, the cluster in which the program runs, or ~/.kube/config")
 	flags.Float32Var(&o.KubeAPIQPS, "kube-api-qps", o.KubeAPIQPS, "the maximum number of requests per second to the "+hub)
 	flags.IntVar(&o.KubeAPIBurst, "kube-api-burst", o.KubeAPIBurst, "the maximum burst of requests to the "+hub)
 	flags.BoolVar(&o.LeaderElect, "leader-elect", o.LeaderElect, o.identity.Work+" only while holding the lock "+o.identity.Lock+" in $"+EnvPodNamespace)

@@ -6,13 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/component-base/version"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
@@ -23,6 +21,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"open-cluster-management.io/helloworld-addon/internal/kubeconfig"
 )
 
 const (
@@ -102,25 +102,11 @@ func Run[S Store](ctx context.Context, program Program[S], about ...any) error {
 	return nil
 }
 
-// hubConfig returns the configuration of the hub's client by kubectl's loading rules: the file of --kubeconfig, else the
-// files of $KUBECONFIG, else ~/.kube/config. Without any of them it returns that of the cluster in which the program runs.
-// See https://kubernetes.io/docs/concepts/configuration/organize-cluster-access-kubeconfig/.
+// hubConfig returns the configuration of the clients of the hub.
 func hubConfig(opts *Options) (*rest.Config, error) {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = opts.Kubeconfig
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{}).ClientConfig()
-	switch {
-	case err == nil:
-	case opts.Kubeconfig != "":
-		return nil, fmt.Errorf("read --kubeconfig=%s: %w", opts.Kubeconfig, err)
-	case clientcmd.IsEmptyConfig(err) && os.Getenv(clientcmd.RecommendedConfigPathEnvVar) != "":
-		return nil, fmt.Errorf("no configuration of the %s in $%s=%s: the files do not exist or are empty", opts.identity.Hub,
-			clientcmd.RecommendedConfigPathEnvVar, os.Getenv(clientcmd.RecommendedConfigPathEnvVar))
-	case clientcmd.IsEmptyConfig(err):
-		return nil, fmt.Errorf("no configuration of the %s: give a kubeconfig file with --kubeconfig or $%s, or run as a pod of the hub",
-			opts.identity.Hub, clientcmd.RecommendedConfigPathEnvVar)
-	default:
-		return nil, fmt.Errorf("read $%s or ~/.kube/config: %w", clientcmd.RecommendedConfigPathEnvVar, err)
+	config, err := kubeconfig.Load(opts.Kubeconfig, "--kubeconfig", "the "+opts.identity.Hub)
+	if err != nil {
+		return nil, err
 	}
 	config.QPS, config.Burst = opts.KubeAPIQPS, opts.KubeAPIBurst
 	config.UserAgent = opts.identity.Name

@@ -25,7 +25,7 @@ func TestWrongUse(t *testing.T) {
 		want string
 	}{
 		{"an invalid value", []string{"--heartbeat-interval=0"}, "--heartbeat-interval=0s must be 1s or more"},
-		{"not in a pod", nil, "no configuration of the leaf hub: give a kubeconfig file with --kubeconfig or $KUBECONFIG"},
+		{"not in a pod", nil, "no configuration of the leaf hub: not running in a pod, so give a kubeconfig file by --kubeconfig or $KUBECONFIG"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if err := logsapi.ResetForTest(nil); err != nil {

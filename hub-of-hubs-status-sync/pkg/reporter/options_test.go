@@ -59,7 +59,7 @@ func TestFlags(t *testing.T) {
 		"--heartbeat-interval=10s the interval of heartbeats",
 		"--kube-api-burst=200 the maximum burst of requests to the leaf hub",
 		"--kube-api-qps=100 the maximum number of requests per second to the leaf hub",
-		"--kubeconfig= a kubeconfig file for the leaf hub; empty means $KUBECONFIG, ~/.kube/config, or the cluster in which the program runs",
+		"--kubeconfig= a kubeconfig file for the leaf hub; empty means $KUBECONFIG, the cluster in which the program runs, or ~/.kube/config",
 		"--leader-elect=true report only while holding the lock hub-of-hubs-status-report-lock in $POD_NAMESPACE",
 		"--leaf-hub-name= the name of this leaf hub on the global hub (default: $LEAF_HUB_NAME)",
 		"--metrics-bind-address=:8385 the address of the metrics endpoint; 0 disables it",

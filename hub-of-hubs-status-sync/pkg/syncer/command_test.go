@@ -24,7 +24,7 @@ func TestWrongUse(t *testing.T) {
 		want string
 	}{
 		{"an invalid value", []string{"--workers=0"}, "--workers=0 must be from 1 to 100"},
-		{"not in a pod", nil, "no configuration of the global hub: give a kubeconfig file with --kubeconfig or $KUBECONFIG"},
+		{"not in a pod", nil, "no configuration of the global hub: not running in a pod, so give a kubeconfig file by --kubeconfig or $KUBECONFIG"},
 		{"an argument of migrate", []string{"migrate", "now"}, `unknown command "now" for "hub-of-hubs-status-sync migrate"`},
 		{"migrations that fail", []string{"migrate"}, "refused"},
 	} {

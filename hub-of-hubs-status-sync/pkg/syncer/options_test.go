@@ -61,7 +61,7 @@ func TestFlags(t *testing.T) {
 		"--health-probe-bind-address=:8081 the address of /healthz and /readyz; 0 disables them",
 		"--kube-api-burst=1000 the maximum burst of requests to the global hub",
 		"--kube-api-qps=500 the maximum number of requests per second to the global hub",
-		"--kubeconfig= a kubeconfig file for the global hub; empty means $KUBECONFIG, ~/.kube/config, or the cluster in which the program runs",
+		"--kubeconfig= a kubeconfig file for the global hub; empty means $KUBECONFIG, the cluster in which the program runs, or ~/.kube/config",
 		"--leader-elect=true write only while holding the lock hub-of-hubs-status-sync-lock in $POD_NAMESPACE",
 		"--metrics-bind-address=:8384 the address of the metrics endpoint; 0 disables it",
 		"--metrics-secure=true serve metrics by HTTPS, to clients that the global hub authorizes to get /metrics",
