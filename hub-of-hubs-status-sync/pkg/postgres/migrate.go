@@ -210,6 +210,13 @@ func (h *holders) last() string {
 	return h.text
 }
 
+// holdersQuery returns the sessions that the session $1 waits for. It leaves out its own: building an index waits for the
+// snapshot of every query, so also for this one's.
+const holdersQuery = `
+SELECT coalesce(string_agg(format('pid %s of user %s since %s: %s', pid, usename, xact_start,
+	regexp_replace(left(query, 200), '\s+', ' ', 'g')), '; '), '')
+FROM pg_stat_activity WHERE pid = ANY(pg_blocking_pids($1)) AND pid <> pg_backend_pid()`
+
 // watch logs which sessions the session pid waits for, until ctx ends. It has a connection of its own.
 func (h *holders) watch(ctx context.Context, clock clock.Clock, config *pgx.ConnConfig, pid uint32) {
 	conn, err := pgx.ConnectConfig(ctx, config)
@@ -219,10 +226,7 @@ func (h *holders) watch(ctx context.Context, clock clock.Clock, config *pgx.Conn
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
 	for retry.Sleep(ctx, clock, lockTimeout/8) {
 		var text string
-		if err := conn.QueryRow(ctx, `
-SELECT coalesce(string_agg(format('pid %s of user %s since %s: %s', pid, usename, xact_start,
-	regexp_replace(left(query, 200), '\s+', ' ', 'g')), '; '), '')
-FROM pg_stat_activity WHERE pid = ANY(pg_blocking_pids($1))`, int32(pid)).Scan(&text); err != nil {
+		if err := conn.QueryRow(ctx, holdersQuery, int32(pid)).Scan(&text); err != nil {
 			return
 		}
 		h.mu.Lock()

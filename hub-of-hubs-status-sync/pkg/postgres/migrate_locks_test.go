@@ -140,3 +140,28 @@ func TestMigrateBlocked(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestMigrateHolders: the session that looks for the holders of a lock is none of them.
+func TestMigrateHolders(t *testing.T) {
+	d := newDatabase(t)
+	looking, waiting := d.another(), d.another()
+	defer looking.conn.Close(t.Context())
+	defer waiting.conn.Close(t.Context())
+	looking.exec("BEGIN")
+	looking.exec("LOCK TABLE status.placements")
+	ended := make(chan error, 1)
+	go func() {
+		_, err := waiting.conn.Exec(t.Context(), "TRUNCATE status.placements")
+		ended <- err
+	}()
+	pid := int32(waiting.conn.PgConn().PID())
+	d.until(t, "SELECT cardinality(pg_blocking_pids($1)) = 1", pid)
+	var holders string
+	if err := looking.conn.QueryRow(t.Context(), holdersQuery, pid).Scan(&holders); err != nil || holders != "" {
+		t.Errorf("found itself: %s, %v", holders, err)
+	}
+	looking.exec("COMMIT")
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
