@@ -72,6 +72,8 @@ func migrateWithin(ctx context.Context, url string, patience time.Duration) erro
 	}
 	// a SET would end with the first migration: the library resets all parameters to those of the connection's start
 	config.ConnConfig.RuntimeParams["lock_timeout"] = strconv.FormatInt(lockTimeout.Milliseconds(), 10)
+	// an index takes its time, whatever timeout the database or the user has for queries
+	config.ConnConfig.RuntimeParams["statement_timeout"] = "0"
 	secrets := secretsOf(url)
 	conn, err := pgx.ConnectConfig(ctx, config.ConnConfig)
 	if err != nil {

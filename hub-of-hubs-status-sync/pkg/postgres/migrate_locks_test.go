@@ -165,3 +165,21 @@ func TestMigrateHolders(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestMigrateSlowly: a timeout that the database has for queries does not end the migration.
+func TestMigrateSlowly(t *testing.T) {
+	d := emptyDatabase(t, shared)
+	d.migrateTo(indexesMigration - 1)
+	holder := d.another()
+	defer holder.conn.Close(t.Context())
+	holder.exec("BEGIN")
+	holder.exec(`INSERT INTO status.compliance VALUES ('` + id("1") + `', 'c1', 'hub1', 'none', 'compliant')`)
+	d.exec("DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET statement_timeout = 100', current_database()); END $$")
+	_, end := d.inBackground(t)
+	d.until(t, `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'CREATE INDEX%'
+	AND wait_event_type = 'Lock' AND now() - query_start > interval '300 milliseconds')`)
+	holder.exec("COMMIT")
+	if err := end(); err != nil {
+		t.Error(err)
+	}
+}
