@@ -39,6 +39,7 @@ func (f *feed) setReason(ctx context.Context, reason string) {
 
 // rescanDue reports whether all objects have to be scanned again: the keys of the last sweep are synced, and as much time
 // has passed since then as that took. So the database is read half of the time at most. The caller waits for the interval.
+// After the period they are scanned in any case: while other writers change many objects, the queues may never be empty.
 func (f *feed) rescanDue(ctx context.Context, now time.Time) bool {
 	if f.rescan.begun.IsZero() {
 		return true
@@ -46,7 +47,7 @@ func (f *feed) rescanDue(ctx context.Context, now time.Time) bool {
 	if f.rescan.ended.IsZero() {
 		last, idle := f.keys.idle()
 		if !idle {
-			return false
+			return now.Sub(f.rescan.begun) >= f.period
 		}
 		f.endRescan(ctx, last)
 	}

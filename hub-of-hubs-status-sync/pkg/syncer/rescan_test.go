@@ -1,6 +1,7 @@
 package syncer
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -113,6 +114,31 @@ func TestRescansWait(t *testing.T) {
 		if scanned := poll(); scanned != c.want {
 			t.Errorf("scanned at %d s: %v", c.at, scanned)
 		}
+	}
+}
+
+// TestRescansOncePerPeriod: a kind whose objects other writers change without pause, so that its queue is never empty, does
+// not keep the rows from being scanned once per period.
+func TestRescansOncePerPeriod(t *testing.T) {
+	f := newTestFeed(t, &fakeSource{keys: policyKeys(1)})
+	f.without("the database is not migrated")
+	f.works(true)
+	queue := f.keys.queues[status.KindPolicy]
+	queue.touch(policyKey("000000"), plan.ObjectChanged) // still queued, so that the queue is not empty
+	scans := func(passed time.Duration) bool {
+		t.Helper()
+		f.clock.Step(passed)
+		f.source.questions()
+		if err := f.pollOnce(t.Context(), true); err != nil {
+			t.Fatal(err)
+		}
+		return slices.Contains(f.source.questions(), "scan")
+	}
+	if scans(f.period - time.Second) {
+		t.Error("scanned again within the period while keys are synced")
+	}
+	if !scans(time.Second) {
+		t.Error("not scanned again after the period")
 	}
 }
 
