@@ -87,7 +87,7 @@ func TestDeadHubAfterRestart(t *testing.T) {
 			if syncRestarts {
 				w.sync()
 			}
-			change("b") // nobody has beaten yet
+			change("b") // no hub has beaten yet
 			w.beatEvery(10*time.Second, "alive", 0)
 			change("c")
 			// Long enough for several looks at the heartbeats.

@@ -12,7 +12,7 @@ import (
 	"open-cluster-management.io/helloworld-addon/hub-of-hubs-status-sync/internal/postgrestest/original"
 )
 
-// originalDatabase is a database of the original hub of hubs that nobody migrated.
+// originalDatabase is a database of the original hub of hubs that was not migrated.
 func originalDatabase(t *testing.T) *database {
 	t.Helper()
 	d := emptyDatabase(t, shared)

@@ -4,5 +4,5 @@
 //
 // It prints one table and asserts nothing, but that no writer fails while the database is migrated. The figures are of
 // Policies, the kind with a row for each cluster; by flags of AddOnSummaries, of a database of the original hub of hubs that
-// nobody migrated, and of its migration.
+// was not migrated, and of its migration.
 package bench

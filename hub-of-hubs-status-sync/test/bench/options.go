@@ -24,7 +24,7 @@ type Options struct {
 	// Top is the project's directory, Sync the program, Programs where etcd and kube-apiserver are, Dir where the
 	// database is made.
 	Top, Sync, Programs, Dir string
-	// AddOns measures that many add-ons instead of policies; Original a database that nobody migrated; Move its migration
+	// AddOns measures that many add-ons instead of policies; Original a database that was not migrated; Move its migration
 	// under load.
 	AddOns         int
 	Original, Move bool
@@ -60,7 +60,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Programs, "programs", o.Programs, "the directory of etcd and kube-apiserver")
 	flags.StringVar(&o.Dir, "dir", o.Dir, "where to make the database")
 	flags.IntVar(&o.AddOns, "addons", o.AddOns, "measure add-ons on that many clusters instead of policies")
-	flags.BoolVar(&o.Original, "original", o.Original, "measure the scan of a database that nobody migrated instead")
+	flags.BoolVar(&o.Original, "original", o.Original, "measure the scan of a database that was not migrated instead")
 	flags.BoolVar(&o.Move, "move", o.Move, "measure the migration of such a database under load instead")
 	flags.BoolVar(&o.Copy, "copy", o.Copy, "load by COPY instead of by the reporter's way of writing")
 	flags.Int64Var(&o.MaxDisk, "max-disk", o.MaxDisk, "stop loading when the database's directory has that many bytes")

@@ -57,7 +57,7 @@ func (p *syncProgram) stop() {
 	_ = p.command.Wait()
 }
 
-// scanned is the log's line after a scan of a database that nobody migrated.
+// scanned is the log's line after a scan of a database that was not migrated.
 var scanned = regexp.MustCompile(`Scanned all objects.*duration="?([0-9a-zµ.]+)`)
 
 // scanTimes returns the durations of the scans until now.

@@ -11,7 +11,7 @@ import (
 // scansSeen is how many scans are measured, and how many rows are flipped meanwhile.
 const scansSeen = 3
 
-// scans measures the scans of a database that nobody migrated.
+// scans measures the scans of a database that was not migrated.
 func (b *bench) scans(ctx context.Context) error {
 	before, err := b.work()
 	if err != nil {
@@ -38,7 +38,7 @@ func (b *bench) scans(ctx context.Context) error {
 		return err
 	}
 	times = times[len(earlier):]
-	b.table.add("(a) one scan of the database that nobody migrated, p50", "%s (%d in %s); %s",
+	b.table.add("(a) one scan of the database that was not migrated, p50", "%s (%d in %s); %s",
 		round(percentile(times, 50)), len(times), round(time.Since(start)), spent)
 	b.table.figure("scanSeconds", percentile(times, 50).Seconds())
 	return b.bridgeFlips(ctx, "(a) one row flipped until its CR is right, by scans", "scanOneRow", scansSeen)

@@ -36,7 +36,7 @@ func TestStaleHubs(t *testing.T) {
 		{why: "a heartbeat of the future", beats: map[string]beat{"ahead": {-time.Hour, time.Second}}},
 		{why: "an interval of centuries", beats: map[string]beat{"odd": {2 * day, 1<<63 - 1}}},
 
-		{why: "the database was down for an hour: nobody could beat", running: time.Second,
+		{why: "the database was down for an hour: no hub could beat", running: time.Second,
 			beats: map[string]beat{"one": {time.Hour, 10 * time.Second}, "two": {time.Hour + 9*time.Second, 10 * time.Second}}},
 		{why: "it was down, and one hub alone is known", running: time.Second, beats: map[string]beat{"one": {day, 10 * time.Second}}},
 		{why: "dead for days beside one that beat until the database went down", running: time.Second,
@@ -47,7 +47,7 @@ func TestStaleHubs(t *testing.T) {
 			beats: map[string]beat{"fast": {time.Second, 10 * time.Second}, "slow": {time.Hour, 10 * time.Second}}},
 		{why: "and when that has passed it is stale", running: 30*time.Second + 1,
 			beats: map[string]beat{"fast": {time.Second, 10 * time.Second}, "slow": {time.Hour, 10 * time.Second}}, want: []string{"slow"}},
-		{why: "as long as nobody beats again, nobody is stale", running: after,
+		{why: "as long as no hub beats again, none is stale", running: after,
 			beats: map[string]beat{"one": {time.Hour, 10 * time.Second}, "two": {time.Hour + 9*time.Second, 10 * time.Second}}},
 		{why: "until all had the whole time", running: after + 1,
 			beats: map[string]beat{"one": {time.Hour, 10 * time.Second}}, want: []string{"one"}},
