@@ -49,7 +49,7 @@ func free(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// kubeconfig is a file for a hub that does not answer.
+// kubeconfigFile is a file for a hub that does not answer.
 func kubeconfigFile(t *testing.T) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "kubeconfig")
