@@ -8,7 +8,8 @@
 // Each situation is a function that reads as a description. At its end the cluster has
 // a copy of every ConfigMap that is meant for it, and no other copy. On the way no copy
 // was deleted that should have stayed, no pod of the add-on was replaced or restarted
-// unless the situation does that itself, and no manual step was needed.
+// unless the situation does that itself. No manual step was needed but those that
+// docs/situations.md names for the registration agent.
 //
 // OCM's own registration agent is used, as users run it. The situations know the hub
 // and the managed clusters by kubeconfigs alone. Shell commands, which are run with

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// situation is one of the registration agent's.
+// situation is a situation that the registration agent can be in.
 type situation struct {
 	name string
 	run  func(t *testing.T, c *cluster)
