@@ -212,32 +212,35 @@ func (h *holders) last() string {
 	return h.text
 }
 
-// holdersQuery returns the sessions that the session $1 waits for. It leaves out its own: building an index waits for the
+// holdersQuery returns the ids of the sessions that the session $1 waits for, and a text about them. It leaves out its own: building an index waits for the
 // snapshot of every query, so also for this one's.
 const holdersQuery = `
-SELECT coalesce(string_agg(format('pid %s of user %s since %s: %s', pid, usename, xact_start,
-	regexp_replace(left(query, 200), '\s+', ' ', 'g')), '; '), '')
+SELECT coalesce(string_agg(pid::text, ' ' ORDER BY pid), ''), coalesce(string_agg(format('pid %s of user %s since %s: %s', pid, usename, xact_start,
+	regexp_replace(left(query, 200), '\s+', ' ', 'g')), '; ' ORDER BY pid), '')
 FROM pg_stat_activity WHERE pid = ANY(pg_blocking_pids($1)) AND pid <> pg_backend_pid()`
 
-// watch logs which sessions the session pid waits for, until ctx ends. It has a connection of its own.
+// watch logs which sessions the session pid waits for, until ctx ends: a line when they are others than before, whatever they
+// execute meanwhile. It has a connection of its own.
 func (h *holders) watch(ctx context.Context, clock clock.Clock, config *pgx.ConnConfig, pid uint32) {
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
 		return // the migration goes on, and cannot name them
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	var logged string
 	for retry.Sleep(ctx, clock, lockTimeout/8) {
-		var text string
-		if err := conn.QueryRow(ctx, holdersQuery, int32(pid)).Scan(&text); err != nil {
+		var pids, text string
+		if err := conn.QueryRow(ctx, holdersQuery, int32(pid)).Scan(&pids, &text); err != nil {
 			return
 		}
-		h.mu.Lock()
-		changed := text != "" && text != h.text
-		if changed {
-			h.text = text
+		if pids == "" {
+			continue
 		}
+		h.mu.Lock()
+		h.text = text
 		h.mu.Unlock()
-		if changed {
+		if pids != logged {
+			logged = pids
 			klog.FromContext(ctx).Info("Waiting for a lock", "heldBy", text)
 		}
 	}

@@ -96,10 +96,12 @@ func TestMigrateLockedTable(t *testing.T) {
 }
 
 // TestMigrateKilled: an index is built while the table is written. When the migration ends in the middle of it, the next one
-// builds the index anew.
+// builds the index anew. An invalid index of another name stays.
 func TestMigrateKilled(t *testing.T) {
 	d := emptyDatabase(t, shared)
 	d.migrateTo(indexesMigration - 1)
+	d.exec("CREATE INDEX compliance_error_idx ON status.compliance (error)")
+	d.exec("UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'status.compliance_error_idx'::regclass")
 	holder := d.another()
 	defer holder.conn.Close(t.Context())
 	holder.exec("BEGIN")
@@ -112,16 +114,32 @@ func TestMigrateKilled(t *testing.T) {
 	if err := end(); err == nil {
 		t.Error("the migration succeeded without its session")
 	}
-	const invalid = "SELECT count(*) FROM pg_index WHERE NOT indisvalid"
-	if got := d.text(invalid); got != "1" {
-		t.Fatalf("%s invalid indexes: the test shows nothing", got)
+	const invalid = "SELECT string_agg(indexrelid::regclass::text, ' ' ORDER BY 1) FROM pg_index WHERE NOT indisvalid"
+	if got, want := d.text(invalid), "status.compliance_error_idx status.compliance_leaf_hub_non_compliant_idx"; got != want {
+		t.Fatalf("invalid before the second migration: %s, want %s", got, want)
 	}
 	holder.exec("COMMIT")
 	if err := Migrate(t.Context(), d.url); err != nil {
 		t.Fatal(err)
 	}
-	if got := d.text(invalid); got != "0" {
-		t.Errorf("%s indexes are invalid", got)
+	if got := d.text(invalid); got != "status.compliance_error_idx" {
+		t.Errorf("invalid after the second migration: %s", got)
+	}
+}
+
+// TestMigrateInvalid: every index that the migrations build is built anew when it is invalid.
+func TestMigrateInvalid(t *testing.T) {
+	d := newDatabase(t)
+	d.exec(`UPDATE pg_index SET indisvalid = false WHERE NOT indisprimary AND indexrelid IN (SELECT oid FROM pg_class
+		WHERE relnamespace IN ('spec'::regnamespace, 'status'::regnamespace, 'local_status'::regnamespace))`)
+	const invalid = "SELECT coalesce(string_agg(indexrelid::regclass::text, ' '), '') FROM pg_index WHERE NOT indisvalid"
+	before := d.text(invalid)
+	d.exec("UPDATE "+versionTable+" SET version = $1", indexesMigration-1)
+	if err := Migrate(t.Context(), d.url); err != nil {
+		t.Fatal(err)
+	}
+	if stayed := d.text(invalid); before == "" || stayed != "" {
+		t.Errorf("of the invalid indexes %q, these stayed: %q", before, stayed)
 	}
 }
 
@@ -156,9 +174,9 @@ func TestMigrateHolders(t *testing.T) {
 	}()
 	pid := int32(waiting.conn.PgConn().PID())
 	d.until(t, "SELECT cardinality(pg_blocking_pids($1)) = 1", pid)
-	var holders string
-	if err := looking.conn.QueryRow(t.Context(), holdersQuery, pid).Scan(&holders); err != nil || holders != "" {
-		t.Errorf("found itself: %s, %v", holders, err)
+	var holders, text string
+	if err := looking.conn.QueryRow(t.Context(), holdersQuery, pid).Scan(&holders, &text); err != nil || holders != "" {
+		t.Errorf("found itself: %s, %v", text, err)
 	}
 	looking.exec("COMMIT")
 	if err := <-ended; err != nil {

@@ -1,13 +1,19 @@
 ---- tern: disable-tx ----
 -- Indexes are built concurrently, so that the tables can be written meanwhile. They cannot be built in a transaction. A
--- migration that was interrupted begins here again: what it built stays, and what it began is invalid, and is built anew
+-- migration that was interrupted begins here again: what it built stays, and what it began is invalid, and is built anew.
+-- Invalid indexes of other names stay: they belong to others
 -- (https://www.postgresql.org/docs/current/sql-createindex.html#SQL-CREATEINDEX-CONCURRENTLY).
 DO $$
 DECLARE
     invalid regclass;
 BEGIN
     FOR invalid IN SELECT i.indexrelid FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
-        WHERE NOT i.indisvalid AND c.relname LIKE '%\_idx'
+        WHERE NOT i.indisvalid AND c.relname ~ ('^(managed_clusters_labels_leaf_hub_name_and_cluster_name'
+            || '|compliance_(leaf_hub_non_compliant|leaf_hub_cluster|leaf_hub_policy_cluster|policy_leaf_hub_cluster)'
+            || '|managed_clusters_(metadata_name|leaf_hub_name_metadata_name)|leaf_hub_heartbeats_leaf_hub|managedclusteraddons_said'
+            || '|(policies|subscriptions|placementrules|placements|placementdecisions|subscription_statuses|subscription_reports)_subject'
+            || '|(placementrules|placements|placementdecisions|subscription_statuses|subscription_reports|managedclusteraddons)_'
+            || '(payload_name_and_namespace|leaf_hub_name_and_payload_name_.*))(_idx)?$') -- a name ends at 63 characters
             AND c.relnamespace IN ('spec'::regnamespace, 'status'::regnamespace, 'local_status'::regnamespace)
     LOOP
         EXECUTE 'DROP INDEX ' || invalid;
