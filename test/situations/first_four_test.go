@@ -130,12 +130,12 @@ func bootstrapMissing(t *testing.T, c *cluster) {
 
 		c.stopRegistration(t)
 		renewed = c.renewal(t)
-		started := c.startLater(t)
+		awaitStart := c.startLater(t)
 		c.put(t, "changes", "d")
 		eventually(t, "a change arrives", c.working)
 		consistently(t, 2*quiet, "a new pod waits for the Secret", c.noProcess)
 		repair()
-		must(t, "start the registration agent", <-started)
+		awaitStart()
 		eventually(t, "the registration agent works", renewed)
 	})
 }
@@ -189,7 +189,7 @@ func neitherIsValid(t *testing.T, c *cluster, how flaw) {
 	c.removeUsedRequests(t)
 	repair := c.spoil(t, ofFirstHub, how)
 	must(t, "delete the cluster's credentials", c.home.CoreV1().Secrets(c.klusterlet).Delete(t.Context(), hubSecret, metav1.DeleteOptions{}))
-	started := c.startLater(t)
+	awaitStart := c.startLater(t)
 	c.put(t, "changes", "b")
 	eventually(t, "the add-on works with its own certificate", c.working)
 	must(t, "the agent is left alone", undisturbed(t.Context()))
@@ -215,7 +215,7 @@ func neitherIsValid(t *testing.T, c *cluster, how flaw) {
 	undisturbed = c.undisturbed(t)
 
 	repair()
-	must(t, "start the registration agent", <-started)
+	awaitStart()
 	eventually(t, "the cluster is back", func(ctx context.Context) error { return errors.Join(c.joined(ctx), renewed(ctx)) })
 	eventually(t, "the add-on works", c.working)
 	must(t, "the agent is left alone", undisturbed(t.Context()))

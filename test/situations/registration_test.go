@@ -33,19 +33,19 @@ func (c *cluster) startRegistration(t *testing.T) {
 	must(t, "start the registration agent", err)
 }
 
-// startLater starts the registration agent and does not wait until it runs. The channel
-// gets the command's error.
-func (c *cluster) startLater(t *testing.T) <-chan error {
+// startLater starts the registration agent and does not wait until it runs, which
+// awaitStart does. The first command may fail: it does not wait for ever.
+func (c *cluster) startLater(t *testing.T) (awaitStart func()) {
 	t.Helper()
-	ended := make(chan error, 1)
 	ctx := context.WithoutCancel(t.Context())
 	var starting sync.WaitGroup
-	starting.Go(func() {
-		_, err := c.shell(ctx, startEnv, "")
-		ended <- err
-	})
+	starting.Go(func() { _, _ = c.shell(ctx, startEnv, "") })
 	t.Cleanup(starting.Wait)
-	return ended
+	return func() {
+		t.Helper()
+		starting.Wait()
+		c.startRegistration(t)
+	}
 }
 
 // detach removes the cluster from the hub, as if it had never joined: no
