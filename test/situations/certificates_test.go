@@ -23,6 +23,7 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/util/cert"
 	"k8s.io/client-go/util/keyutil"
 )
@@ -136,12 +137,29 @@ func (c *cluster) removeUsedRequests(t *testing.T) {
 		t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: clusterNameLabel + "=" + c.name}))
 }
 
-// requests is how many certificate requests of the cluster there are.
-func (c *cluster) requests(t *testing.T) int {
+// noRequest returns a check that no certificate was requested for the cluster or its
+// add-on since now. Used requests of the add-on are deleted meanwhile.
+func (c *cluster) noRequest(t *testing.T) check {
 	t.Helper()
-	list, err := c.hub.CertificatesV1().CertificateSigningRequests().List(t.Context(), metav1.ListOptions{LabelSelector: clusterNameLabel + "=" + c.name})
+	list := func(ctx context.Context) (sets.Set[string], error) {
+		found := sets.New[string]()
+		list, err := c.hub.CertificatesV1().CertificateSigningRequests().List(ctx, metav1.ListOptions{LabelSelector: clusterNameLabel + "=" + c.name})
+		if err == nil {
+			for i := range list.Items {
+				found.Insert(list.Items[i].Name)
+			}
+		}
+		return found, err
+	}
+	before, err := list(t.Context())
 	must(t, "list certificate requests", err)
-	return len(list.Items)
+	return func(ctx context.Context) error {
+		now, err := list(ctx)
+		if further := now.Difference(before); err == nil && len(further) > 0 {
+			err = fmt.Errorf("further certificate requests: %s", sets.List(further))
+		}
+		return err
+	}
 }
 
 // asksAnew checks that the cluster has asked for a certificate with its bootstrap

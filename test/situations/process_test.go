@@ -4,6 +4,7 @@ package situations
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -49,10 +50,26 @@ func byHealthCheck(cause string) bool { return strings.Contains(cause, "iveness 
 // twice since now.
 func (c *cluster) keepsEnding(t *testing.T) check {
 	t.Helper()
+	return endedTimes(2, c.watchEnds(t))
+}
+
+// keepsEndingAfter checks that the registration agent ends at the change, and ends again
+// when it was restarted. renewed checks that it has worked since it first ended.
+func (c *cluster) keepsEndingAfter(t *testing.T, change func()) (renewed check) {
+	t.Helper()
 	ended := c.watchEnds(t)
+	change()
+	eventually(t, "the registration agent ends", endedTimes(1, ended))
+	renewed = c.renewal(t)
+	eventually(t, "the restarted registration agent ends as well", endedTimes(2, ended))
+	return renewed
+}
+
+// endedTimes returns a check that the registration agent has ended that often.
+func endedTimes(atLeast int, ended func(context.Context) ([]string, error)) check {
 	return func(ctx context.Context) error {
 		causes, err := ended(ctx)
-		if err == nil && len(causes) < 2 {
+		if err == nil && len(causes) < atLeast {
 			err = fmt.Errorf("the registration agent ended %d times", len(causes))
 		}
 		return err
@@ -74,6 +91,29 @@ func (c *cluster) replaced(t *testing.T) check {
 		}
 		return err
 	}
+}
+
+// notReplaced returns a check that the registration agent runs in the same process as now.
+func (c *cluster) notReplaced(t *testing.T) check {
+	t.Helper()
+	before, err := c.process(t.Context())
+	must(t, "read the registration agent's process", err)
+	return func(ctx context.Context) error {
+		now, err := c.process(ctx)
+		if err == nil && now != before {
+			err = fmt.Errorf("the registration agent's process was %s and is %q", before, now)
+		}
+		return err
+	}
+}
+
+// hasProcess checks that there is a process of the registration agent.
+func (c *cluster) hasProcess(ctx context.Context) error {
+	now, err := c.process(ctx)
+	if err == nil && now == "" {
+		err = errors.New("the registration agent does not run")
+	}
+	return err
 }
 
 // noProcess checks that there is no process of the registration agent.

@@ -14,6 +14,7 @@ import (
 func (c *cluster) reset(t *testing.T) {
 	t.Helper()
 	eventually(t, "the cluster has joined", c.joined)
+	eventually(t, "the registration agent runs", c.hasProcess)
 	c.disable(t)
 	c.removeUsedRequests(t)
 	data, err := dataOf(t.Context(), c.hub, c.name, "")

@@ -65,11 +65,15 @@ func addressInvalid(t *testing.T, c *cluster) { eachDefect(t, c, invalidAddress)
 func eachDefect(t *testing.T, c *cluster, defects []defect) {
 	c.put(t, "stays", "a")
 	c.enabled(t)
+	_, before := c.credentials(t)
 	c.through(t, func() {
 		for _, d := range defects {
 			t.Run(d.name, func(t *testing.T) { c.joinsAnew(t, d) })
 		}
 	})
+	if _, now := c.credentials(t); !now.Equal(before) {
+		t.Error("the add-on has another certificate")
+	}
 }
 
 // joinsAnew gives the hub kubeconfig the defect and checks that a new pod of the
