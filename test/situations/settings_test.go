@@ -113,6 +113,10 @@ func joinSettings(t *testing.T, c *cluster) {
 		fmt.Sprintf("--client-cert-expiration-seconds=%.0f", certificateLife.Seconds()))
 	eventually(t, "the cluster has joined", c.joined)
 	c.put(t, "stays", "a")
+	c.enable(t)
+	// before the add-on's controller deletes the request, which is used soon
+	eventually(t, "the add-on's certificate request", c.requestsAskFor(certificateLife, addonNameLabel+"="+addonName))
+	must(t, "the cluster's certificate request", c.requestsAskFor(certificateLife, "!"+addonNameLabel)(t.Context()))
 	c.enabled(t)
 	object, err := c.hub.dynamic.Resource(clusterResource).Get(t.Context(), c.name, metav1.GetOptions{})
 	must(t, "get the ManagedCluster", err)
@@ -157,7 +161,7 @@ func (c *cluster) hasClientConfig(object *unstructured.Unstructured) error {
 	return err
 }
 
-// shortLived checks the certificates of the cluster and of the add-on, and the requests for them.
+// shortLived checks the life of the certificates of the cluster and of the add-on.
 func (c *cluster) shortLived(t *testing.T) {
 	ofCluster, ofAddOn := c.credentials(t)
 	for name, certificate := range map[string]*x509.Certificate{"cluster": ofCluster, "add-on": ofAddOn} {
@@ -165,17 +169,25 @@ func (c *cluster) shortLived(t *testing.T) {
 			t.Errorf("the certificate of the %s lives for %s", name, life)
 		}
 	}
-	for name, selector := range map[string]string{"cluster": ",!" + addonNameLabel, "add-on": "," + addonNameLabel + "=" + addonName} {
-		list, err := c.hub.CertificatesV1().CertificateSigningRequests().List(t.Context(), metav1.ListOptions{LabelSelector: clusterNameLabel + "=" + c.name + selector})
-		must(t, "list certificate requests", err)
-		if len(list.Items) == 0 {
-			t.Errorf("no certificate request of the %s", name)
+}
+
+// requestsAskFor returns a check that the cluster has certificate requests with these labels, and
+// that all of them ask for this life.
+func (c *cluster) requestsAskFor(life time.Duration, labels string) check {
+	return func(ctx context.Context) error {
+		list, err := c.hub.CertificatesV1().CertificateSigningRequests().List(ctx, metav1.ListOptions{LabelSelector: clusterNameLabel + "=" + c.name + "," + labels})
+		if err == nil && len(list.Items) == 0 {
+			err = errors.New("there is none")
+		}
+		if err != nil {
+			return err
 		}
 		for i := range list.Items {
-			if seconds := asked(&list.Items[i]); seconds != certificateLife {
-				t.Errorf("a certificate request of the %s asks for %s", name, seconds)
+			if got := asked(&list.Items[i]); got != life {
+				return fmt.Errorf("%s asks for %s", list.Items[i].Name, got)
 			}
 		}
+		return nil
 	}
 }
 
