@@ -105,7 +105,7 @@ func renewedInTime(t *testing.T, c *cluster) {
 func (c *cluster) freshCertificates(t *testing.T) {
 	t.Helper()
 	c.stopRegistration(t)
-	must(t, "delete the cluster's credentials", c.home.CoreV1().Secrets(c.klusterlet).Delete(t.Context(), hubSecret, metav1.DeleteOptions{}))
+	c.deleteHubKubeconfig(t)
 	c.removeUsedRequests(t)
 	renewed := c.renewal(t)
 	c.startRegistration(t)

@@ -190,7 +190,7 @@ func neitherIsValid(t *testing.T, c *cluster, how flaw) {
 	c.stopRegistration(t)
 	c.removeUsedRequests(t)
 	repair := c.spoil(t, ofFirstHub, how)
-	must(t, "delete the cluster's credentials", c.home.CoreV1().Secrets(c.klusterlet).Delete(t.Context(), hubSecret, metav1.DeleteOptions{}))
+	c.deleteHubKubeconfig(t)
 	awaitStart := c.startLater(t)
 	c.put(t, "changes", "b")
 	eventually(t, "the add-on works with its own certificate", c.working)

@@ -54,9 +54,14 @@ func (c *cluster) startLater(t *testing.T) (awaitStart func()) {
 func (c *cluster) detach(t *testing.T) {
 	t.Helper()
 	c.deleteManagedCluster(t)
+	c.deleteHubKubeconfig(t)
+}
+
+func (c *cluster) deleteHubKubeconfig(t *testing.T) {
+	t.Helper()
 	err := c.home.CoreV1().Secrets(c.klusterlet).Delete(t.Context(), hubSecret, metav1.DeleteOptions{})
 	if !apierrors.IsNotFound(err) {
-		must(t, "delete the cluster's credentials for the hub", err)
+		must(t, "delete the hub kubeconfig", err)
 	}
 }
 

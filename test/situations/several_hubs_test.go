@@ -197,7 +197,7 @@ func noneValid(how flaw) func(*testing.T, *cluster) {
 			c.stopRegistration(t)
 			c.removeUsedRequests(t)
 			repairFirst, repairSecond := c.spoil(t, ofFirstHub, how), c.spoil(t, ofSecondHub, how)
-			must(t, "delete the hub kubeconfig", c.home.CoreV1().Secrets(c.klusterlet).Delete(t.Context(), hubSecret, metav1.DeleteOptions{}))
+			c.deleteHubKubeconfig(t)
 			renewed := c.renewal(t)
 			ending, awaitStart := c.keepsEnding(t), c.startLater(t)
 			if how == missing {

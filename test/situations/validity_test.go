@@ -130,7 +130,7 @@ func keyMissing(t *testing.T, c *cluster) {
 			}
 			return nil
 		})
-		must(t, "delete the hub kubeconfig", c.home.CoreV1().Secrets(c.klusterlet).Delete(t.Context(), hubSecret, metav1.DeleteOptions{}))
+		c.deleteHubKubeconfig(t)
 		c.isJoinedAnew(t, agent, renewed)
 	})
 }
@@ -147,7 +147,7 @@ func hubKubeconfigUnparsable(t *testing.T, c *cluster) {
 		renewed := c.renewal(t)
 		c.startRegistration(t)
 		eventually(t, "the registration agent keeps ending", c.keepsEnding(t))
-		must(t, "delete the hub kubeconfig", c.home.CoreV1().Secrets(c.klusterlet).Delete(t.Context(), hubSecret, metav1.DeleteOptions{}))
+		c.deleteHubKubeconfig(t)
 		eventually(t, "the registration agent keeps ending in the same pod, which has the file", c.keepsEnding(t))
 		if err := c.asksAnew(t.Context()); err == nil {
 			t.Error("the registration agent joins anew in the same pod")
