@@ -53,16 +53,7 @@ func TestBridgeTakesOver(t *testing.T) {
 func TestDeadHubAfterRestart(t *testing.T) {
 	for name, syncRestarts := range map[string]bool{"the sync runs": false, "the sync is started, too": true} {
 		t.Run(name, func(t *testing.T) {
-			server, err := postgrestest.Start(t.Context(), postgrestest.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() {
-				if err := server.Stop(); err != nil {
-					t.Error(err)
-				}
-			})
-			w := newWorldOn(t, server)
+			w := newServerWorld(t, postgrestest.Options{})
 			id := w.policy("policy")
 			w.comply(id, "dead", "a", "compliant")
 			w.beat("dead", 48*time.Hour)
@@ -78,8 +69,8 @@ func TestDeadHubAfterRestart(t *testing.T) {
 			if syncRestarts {
 				w.must(first.stop())
 			}
-			w.must(server.Kill())
-			w.must(server.Resume(t.Context()))
+			w.must(w.server.Kill())
+			w.must(w.server.Resume(t.Context()))
 			w.eventually("the database is back", func() error {
 				_, err := w.store.Read(t.Context(), w.keys)
 				return err

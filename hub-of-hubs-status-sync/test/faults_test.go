@@ -144,32 +144,23 @@ func TestAPIServerAway(t *testing.T) {
 // TestDatabaseKilled: while the database is away everything stays, and when it
 // is back what it says is written.
 func TestDatabaseKilled(t *testing.T) {
-	server, err := postgrestest.Start(t.Context(), postgrestest.Options{Settings: map[string]string{
+	w := newServerWorld(t, postgrestest.Options{Settings: map[string]string{
 		"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := server.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	w := newWorldOn(t, server)
 	ids := w.policies(5)
 	w.churn(rand.New(rand.NewPCG(1, 1)), ids, 30)
 	w.comply(ids[0], "hub1", "a", "non_compliant")
 	w.sync()
 	w.converge()
 	before := w.version(status.KindPolicy, "policy0")
-	w.must(server.Kill())
+	w.must(w.server.Kill())
 	// Long enough for several looks that fail.
 	for end := time.Now().Add(2 * time.Second); time.Now().Before(end); {
 		if w.version(status.KindPolicy, "policy0") != before {
 			t.Fatal("something was written while the database was away")
 		}
 	}
-	w.must(server.Resume(t.Context()))
-	w.eventually("the database is back", func() error { return server.Ping(t.Context()) })
+	w.must(w.server.Resume(t.Context()))
+	w.eventually("the database is back", func() error { return w.server.Ping(t.Context()) })
 	w.comply(ids[0], "hub1", "new", "non_compliant")
 	w.exec("DELETE FROM status.compliance WHERE id = $1", ids[1])
 	w.converge()

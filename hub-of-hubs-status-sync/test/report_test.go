@@ -174,25 +174,16 @@ func TestReportCopiedPolicy(t *testing.T) {
 // back, and only the last state.
 func TestReportOutage(t *testing.T) {
 	// a user that was just made must not be lost with the server
-	server, err := postgrestest.Start(t.Context(), postgrestest.Options{Settings: map[string]string{"synchronous_commit": "on"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := server.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	w := newWorldOn(t, server)
+	w := newServerWorld(t, postgrestest.Options{Settings: map[string]string{"synchronous_commit": "on"}})
 	policy := w.onLeaf(entryOf(status.KindPolicy).Object, "policy", someID+"1",
 		map[string]any{"spec": map[string]any{"disabled": false, "policy-templates": []any{}}})
 	w.leafStatus(policy, complianceStatus("a", "Compliant"))
 	w.report()
 	w.says(someID+"1 a compliant", allCompliance)
-	w.must(server.Kill())
+	w.must(w.server.Kill())
 	w.leafStatus(policy, complianceStatus("a", "NonCompliant", "b", "Compliant"))
 	w.leafStatus(policy, complianceStatus("a", "NonCompliant", "c", "Compliant"))
-	w.must(server.Resume(t.Context()))
+	w.must(w.server.Resume(t.Context()))
 	w.says(someID+"1 a non_compliant, "+someID+"1 c compliant", allCompliance)
 }
 

@@ -42,6 +42,21 @@ type world struct {
 
 func newWorld(t *testing.T) *world { return newWorldOn(t, database) }
 
+// newServerWorld returns a world with a server of its own, for tests that stop it.
+func newServerWorld(t *testing.T, options postgrestest.Options) *world {
+	t.Helper()
+	server, err := postgrestest.Start(t.Context(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return newWorldOn(t, server)
+}
+
 func newWorldOn(t *testing.T, server *postgrestest.Server) *world {
 	t.Helper()
 	w := emptyWorldOn(t, server)

@@ -144,8 +144,6 @@ func (b *bench) flipAddOns(ctx context.Context, what, figure string) error {
 	if err != nil {
 		return err
 	}
-	b.table.add(what+", p50 / p99", "%s / %s (%d times); %s", round(percentile(total, 50)), round(percentile(total, 99)), len(total), spent)
-	b.table.figure(figure+"SecondsP50", percentile(total, 50).Seconds())
-	b.table.figure(figure+"SecondsP99", percentile(total, 99).Seconds())
+	b.table.latencies(what, figure, total, spent)
 	return nil
 }

@@ -21,12 +21,9 @@ func (b *bench) oneRow(ctx context.Context) error {
 	var writes, total []time.Duration
 	for range b.options.Flips {
 		hub, cluster, policy := random.IntN(b.options.Hubs), random.IntN(b.options.Clusters), random.IntN(b.options.Policies)
-		if !b.rows.flip(hub, cluster, policy) {
-			cluster = (cluster + 1) % b.options.Clusters
-			b.rows.flip(hub, cluster, policy)
-		}
+		entry := b.flipOne(hub, cluster, policy)
 		start := time.Now()
-		_, err := b.store.Apply(ctx, hubName(hub), status.Batch{Compliance: []status.ComplianceEntry{b.rows.entry(hub, cluster, policy)}})
+		_, err := b.store.Apply(ctx, hubName(hub), status.Batch{Compliance: []status.ComplianceEntry{entry}})
 		if err != nil {
 			return err
 		}
@@ -41,12 +38,18 @@ func (b *bench) oneRow(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.table.add("(a) one row flipped until its CR is right, p50 / p99", "%s / %s (%d times; the row's write %s / %s); %s",
-		round(percentile(total, 50)), round(percentile(total, 99)), len(total),
-		round(percentile(writes, 50)), round(percentile(writes, 99)), spent)
-	b.table.figure("oneRowSecondsP50", percentile(total, 50).Seconds())
-	b.table.figure("oneRowSecondsP99", percentile(total, 99).Seconds())
+	b.table.latencies("(a) one row flipped until its CR is right", "oneRow", total,
+		fmt.Sprintf("the row's write %s / %s", round(percentile(writes, 50)), round(percentile(writes, 99))), spent)
 	return nil
+}
+
+// flipOne flips the expected row, or the next cluster's if that one must not change, and returns it.
+func (b *bench) flipOne(hub, cluster, policy int) status.ComplianceEntry {
+	if !b.rows.flip(hub, cluster, policy) {
+		cluster = (cluster + 1) % b.options.Clusters
+		b.rows.flip(hub, cluster, policy)
+	}
+	return b.rows.entry(hub, cluster, policy)
 }
 
 // oneHub flips every row of a hub, which says all that it has.

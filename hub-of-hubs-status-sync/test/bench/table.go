@@ -42,6 +42,14 @@ func (t *table) add(what, format string, args ...any) {
 	fmt.Fprintf(t.progress, "%s  %s: %s\n", time.Now().UTC().Format(time.TimeOnly), what, value)
 }
 
+// latencies adds the times of a repeated measurement, with details in the same row.
+func (t *table) latencies(what, figure string, times []time.Duration, details ...string) {
+	p50, p99 := percentile(times, 50), percentile(times, 99)
+	t.add(what+", p50 / p99", "%s", strings.Join(append([]string{fmt.Sprintf("%s / %s (%d times)", round(p50), round(p99), len(times))}, details...), "; "))
+	t.figure(figure+"SecondsP50", p50.Seconds())
+	t.figure(figure+"SecondsP99", p99.Seconds())
+}
+
 func (t *table) write(to io.Writer) error {
 	fmt.Fprintln(to, strings.Repeat("-", 100))
 	writer := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)

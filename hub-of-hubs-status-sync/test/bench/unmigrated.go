@@ -55,11 +55,7 @@ func (b *bench) bridgeFlips(ctx context.Context, what, figure string, count int)
 	var total []time.Duration
 	for i := range count {
 		hub, cluster := i%b.options.Hubs, (i*b.options.Clusters/count)%b.options.Clusters
-		if !b.rows.flip(hub, cluster, policy) {
-			cluster = (cluster + 1) % b.options.Clusters
-			b.rows.flip(hub, cluster, policy)
-		}
-		entry := b.rows.entry(hub, cluster, policy)
+		entry := b.flipOne(hub, cluster, policy)
 		start := time.Now()
 		err := bridge.Send(ctx, original.Policies{LeafHub: hubName(hub),
 			Update: []original.Cluster{{Policy: entry.PolicyID, Name: entry.Cluster, Compliance: entry.Compliance}}})
@@ -73,9 +69,7 @@ func (b *bench) bridgeFlips(ctx context.Context, what, figure string, count int)
 		}
 		total = append(total, last.Sub(start))
 	}
-	b.table.add(what+", p50 / p99", "%s / %s (%d times)", round(percentile(total, 50)), round(percentile(total, 99)), count)
-	b.table.figure(figure+"SecondsP50", percentile(total, 50).Seconds())
-	b.table.figure(figure+"SecondsP99", percentile(total, 99).Seconds())
+	b.table.latencies(what, figure, total)
 	return nil
 }
 
