@@ -46,10 +46,10 @@ func loadChart(files fs.FS, dir string) (*chart.Chart, error) {
 	return loaded, nil
 }
 
-// release installs the chart, or upgrades the release that is there to the
-// same values.
-func release(ctx context.Context, kubeconfig string, c *chart.Chart, values map[string]any) error {
-	return install(ctx, kubeconfig, c, values, false)
+// release installs the chart under a name, or upgrades the release that is there to
+// the same values.
+func release(ctx context.Context, kubeconfig, name string, c *chart.Chart, values map[string]any) error {
+	return install(ctx, kubeconfig, name, c, values, false)
 }
 
 // InstallChart installs the chart in dir as a release of its own name into
@@ -66,7 +66,7 @@ func InstallChart(ctx context.Context, kubeconfig, dir string, set []string) err
 			return fmt.Errorf("parse the value %q: %w", value, err)
 		}
 	}
-	return install(ctx, kubeconfig, c, values, true)
+	return install(ctx, kubeconfig, c.Name(), c, values, true)
 }
 
 // UninstallChart removes the release of this name, and waits until it is gone.
@@ -96,8 +96,7 @@ func helmFor(kubeconfig, name string) (*action.Configuration, error) {
 	return config, nil
 }
 
-func install(ctx context.Context, kubeconfig string, c *chart.Chart, values map[string]any, wait bool) error {
-	name := c.Name()
+func install(ctx context.Context, kubeconfig, name string, c *chart.Chart, values map[string]any, wait bool) error {
 	config, err := helmFor(kubeconfig, name)
 	if err != nil {
 		return err

@@ -18,8 +18,11 @@ type Cluster struct {
 	// Kubeconfig is the administrator's kubeconfig file, for this machine.
 	Kubeconfig string
 	// Internal is a kubeconfig file with the address that other clusters' pods
-	// reach the API server at. Only the hub's is used.
+	// reach the API server at. It is needed of a hub, and of a cluster with Hosting.
 	Internal string
+	// Hosting is another managed cluster, where OCM's agents of this one run (hosted
+	// mode). Without it they run on this one.
+	Hosting *Cluster
 }
 
 // callTimeout is for one request.

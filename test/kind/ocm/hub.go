@@ -50,7 +50,7 @@ func InstallHub(ctx context.Context, hub Cluster, images Images) error {
 	if err != nil {
 		return err
 	}
-	if err := release(ctx, hub.Kubeconfig, loaded, hubValues(images)); err != nil {
+	if err := release(ctx, hub.Kubeconfig, hubchart.ChartName, loaded, hubValues(images)); err != nil {
 		return fmt.Errorf("%s: %w", hub.Name, err)
 	}
 	client, err := connect(hub)

@@ -28,15 +28,19 @@ var built = Images{Registry: "kind.local/open-cluster-management", Tag: Version}
 // image is one of OCM's, and the program that it runs.
 type image struct{ name, program string }
 
-// operator is the one image that managed clusters need: the klusterlet's agent
-// in singleton mode is a command of it.
-var operator = image{name: "registration-operator", program: "registration-operator"}
+var (
+	// operator is the one image that managed clusters need: the klusterlet's agent
+	// in singleton mode is a command of it.
+	operator     = image{name: "registration-operator", program: "registration-operator"}
+	registration = image{name: "registration", program: "registration"}
+	work         = image{name: "work", program: "work"}
+)
 
 // hubImages are what a hub needs.
 var hubImages = []image{
 	operator,
-	{name: "registration", program: "registration"},
-	{name: "work", program: "work"},
+	registration,
+	work,
 	{name: "placement", program: "placement"},
 	{name: "addon-manager", program: "addon"},
 }
@@ -54,6 +58,10 @@ func (i Images) Hub() []string {
 
 // Managed are the names of the images that a managed cluster needs.
 func (i Images) Managed() []string { return []string{i.ref(operator)} }
+
+// Hosting are the names of the images that a cluster needs on which another one's
+// agents run, beside those of Managed.
+func (i Images) Hosting() []string { return []string{i.ref(registration), i.ref(work)} }
 
 func (i Images) values() map[string]any {
 	return map[string]any{"registry": i.Registry, "tag": i.Tag}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -34,33 +35,98 @@ var managedClusters = schema.GroupVersionResource{
 // joined are the conditions of a ManagedCluster that its hub can work with.
 var joined = []string{"HubAcceptedManagedCluster", "ManagedClusterJoined", "ManagedClusterConditionAvailable"}
 
-// Join registers the cluster on the hub under its name and returns when the hub
-// says that it has joined and is available. A cluster that has joined already
-// keeps its credentials.
-func Join(ctx context.Context, hub, cluster Cluster, images Images) error {
-	hubClient, err := connect(hub)
-	if err != nil {
-		return err
+// Join registers the cluster on the first of the hubs under its name and returns when
+// that hub says that it has joined and is available. A cluster that has joined already
+// keeps its credentials. With several hubs the cluster can also join the others.
+func Join(ctx context.Context, hubs []Cluster, cluster Cluster, images Images) error {
+	var bootstraps []bootstrap
+	for i, hub := range hubs {
+		b := bootstrap{secret: bootstrapSecret}
+		if i > 0 {
+			b.secret += "-" + hub.Name
+		}
+		content, err := bootstrapKubeconfig(ctx, hub, cluster, b.secret)
+		if err != nil {
+			return err
+		}
+		b.kubeconfig = string(content)
+		bootstraps = append(bootstraps, b)
 	}
-	bootstrap, err := hubClient.bootstrapKubeconfig(ctx, hub, cluster)
-	if err != nil {
-		return err
+	var managed []byte
+	if cluster.Hosting != nil {
+		var err error
+		if managed, err = os.ReadFile(cluster.Internal); err != nil {
+			return fmt.Errorf("read the internal kubeconfig of %s: %w", cluster.Name, err)
+		}
 	}
 	loaded, err := loadChart(klusterletchart.ChartFiles, klusterletchart.ChartName)
 	if err != nil {
 		return err
 	}
-	values := map[string]any{
-		"images":                 images.values(),
-		"bootstrapHubKubeConfig": string(bootstrap),
-		"klusterlet":             map[string]any{"clusterName": cluster.Name},
-	}
-	if err := release(ctx, cluster.Kubeconfig, loaded, values); err != nil {
+	values := klusterletValues(cluster, images, bootstraps, string(managed))
+	if err := release(ctx, cluster.home().Kubeconfig, cluster.klusterlet(), loaded, values); err != nil {
 		return fmt.Errorf("%s: %w", cluster.Name, err)
 	}
+	client, err := connect(hubs[0])
+	if err != nil {
+		return err
+	}
 	return waitFor(ctx, joinTimeout, cluster.Name+" to join", func(ctx context.Context) error {
-		return hubClient.joinState(ctx, cluster.Name)
+		return client.joinState(ctx, cluster.Name)
 	})
+}
+
+// home is the cluster where OCM's agents run.
+func (c Cluster) home() Cluster {
+	if c.Hosting != nil {
+		return *c.Hosting
+	}
+	return c
+}
+
+// klusterlet is the name of the cluster's Klusterlet and of its release.
+func (c Cluster) klusterlet() string {
+	if c.Hosting != nil {
+		return klusterletchart.ChartName + "-" + c.Name
+	}
+	return klusterletchart.ChartName
+}
+
+// namespace is that of the agents: in hosted mode it has the Klusterlet's name.
+func (c Cluster) namespace() string {
+	if c.Hosting != nil {
+		return c.klusterlet()
+	}
+	return agentNamespace
+}
+
+// bootstrap is a Secret with a bootstrap kubeconfig.
+type bootstrap struct{ secret, kubeconfig string }
+
+// klusterletValues are the chart's. managed is a kubeconfig of the managed cluster for
+// the agents of hosted mode.
+func klusterletValues(cluster Cluster, images Images, bootstraps []bootstrap, managed string) map[string]any {
+	klusterlet := map[string]any{"clusterName": cluster.Name, "name": cluster.klusterlet()}
+	values := map[string]any{"images": images.values(), "klusterlet": klusterlet}
+	if cluster.Hosting != nil {
+		klusterlet["mode"] = "Hosted"
+		values["externalManagedKubeConfig"] = managed
+	}
+	if len(bootstraps) == 1 {
+		values["bootstrapHubKubeConfig"] = bootstraps[0].kubeconfig
+		return values
+	}
+	var contents, names []any
+	for _, b := range bootstraps {
+		contents = append(contents, map[string]any{"name": b.secret, "kubeConfig": b.kubeconfig})
+		names = append(names, map[string]any{"name": b.secret})
+	}
+	values["multiHubBootstrapHubKubeConfigs"] = contents
+	klusterlet["registrationConfiguration"] = map[string]any{
+		"featureGates":         []any{map[string]any{"feature": "MultipleHubs", "mode": "Enable"}},
+		"bootstrapKubeConfigs": map[string]any{"type": "LocalSecrets", "localSecretsConfig": map[string]any{"kubeConfigSecrets": names}},
+	}
+	return values
 }
 
 func (c *client) joinState(ctx context.Context, name string) error {
@@ -81,12 +147,16 @@ func (c *client) joinState(ctx context.Context, name string) error {
 // hub's address as the cluster's pods reach it, and a token of the bootstrap
 // account. One that is in use already is kept: a registration agent whose
 // bootstrap kubeconfig changes starts again.
-func (c *client) bootstrapKubeconfig(ctx context.Context, hub, cluster Cluster) ([]byte, error) {
-	managed, err := connect(cluster)
+func bootstrapKubeconfig(ctx context.Context, hub, cluster Cluster, secretName string) ([]byte, error) {
+	home, err := connect(cluster.home())
 	if err != nil {
 		return nil, err
 	}
-	secret, err := managed.kube.CoreV1().Secrets(agentNamespace).Get(ctx, bootstrapSecret, metav1.GetOptions{})
+	c, err := connect(hub)
+	if err != nil {
+		return nil, err
+	}
+	secret, err := home.kube.CoreV1().Secrets(cluster.namespace()).Get(ctx, secretName, metav1.GetOptions{})
 	if err == nil && len(secret.Data["kubeconfig"]) > 0 && c.joinState(ctx, cluster.Name) == nil {
 		return secret.Data["kubeconfig"], nil
 	}

@@ -58,7 +58,8 @@ func upCommand(options *clusters.Options) *cobra.Command {
 
 func deployCommand(options *clusters.Options) *cobra.Command {
 	builder := &ocm.Builder{Progress: options.Progress}
-	var source, hubAs string
+	var source string
+	var members membership
 	cmd := &cobra.Command{
 		Use:   "deploy-ocm",
 		Short: "Install Open Cluster Management on the hub and join the clusters",
@@ -72,54 +73,94 @@ func deployCommand(options *clusters.Options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return deploy(cmd.Context(), set, names, hubAs, builder, from)
+			managed, err := members.clusters(set, names)
+			if err != nil {
+				return err
+			}
+			return deploy(cmd.Context(), set, members.hubs(set), managed, builder, from)
 		},
 	}
 	cmd.Flags().StringVar(&source, "images", string(ocm.SourceAuto),
 		"where OCM's images come from: published, built (from the pinned Go modules), or auto")
 	cmd.Flags().StringVar(&builder.Module, "module", "sandbox/programs", "Go module that pins OCM's programs")
 	cmd.Flags().StringVar(&builder.Out, "programs", "bin/ocm", "directory for OCM's built programs")
-	cmd.Flags().StringVar(&hubAs, "hub-as", "", "join the hub to itself too, as a managed cluster of this name")
+	cmd.Flags().StringVar(&members.hubAs, "hub-as", "", "join the hub to itself too, as a managed cluster of this name")
+	cmd.Flags().IntVar(&members.hosted, "hosted", 0, "number of clusters, the last ones, that are managed in hosted mode from cluster1")
+	cmd.Flags().StringVar(&members.secondHub, "second-hub", "", "directory of another set, whose hub the clusters can also join")
 	return cmd
 }
 
-// deploy installs OCM on all clusters of the set.
-func deploy(ctx context.Context, set *clusters.Set, names []string, hubAs string, builder *ocm.Builder, from ocm.Source) error {
+// deploy installs OCM on the first hub, and joins the clusters.
+func deploy(ctx context.Context, set *clusters.Set, hubs, managed []ocm.Cluster, builder *ocm.Builder, from ocm.Source) error {
 	images, err := builder.Provide(ctx, from)
 	if err != nil {
 		return err
 	}
-	hub := clusterOf(set, clusters.Hub, clusters.Hub)
 	err = set.Progress.Step(ctx, "OCM "+ocm.Version+" runs on hub", nil, func(ctx context.Context) error {
 		if err := set.Load(ctx, clusters.Hub, images.Hub()...); err != nil {
 			return err
 		}
-		return ocm.InstallHub(ctx, hub, images)
+		return ocm.InstallHub(ctx, hubs[0], images)
 	})
 	if err != nil {
 		return err
 	}
-	managed := []ocm.Cluster{}
-	for _, name := range names[1:] {
-		managed = append(managed, clusterOf(set, name, name))
-	}
-	if hubAs != "" {
-		managed = append(managed, clusterOf(set, clusters.Hub, hubAs))
-	}
-	for i, cluster := range managed {
+	for _, cluster := range managed {
 		err := set.Progress.Step(ctx, cluster.Name+" has joined and is available", nil, func(ctx context.Context) error {
-			if i < len(names)-1 {
-				if err := set.Load(ctx, cluster.Name, images.Managed()...); err != nil {
+			on, needed := cluster.Name, images.Managed()
+			if cluster.Hosting != nil {
+				on, needed = cluster.Hosting.Name, images.Hosting()
+			}
+			if cluster.Kubeconfig != hubs[0].Kubeconfig { // which has all images
+				if err := set.Load(ctx, on, needed...); err != nil {
 					return err
 				}
 			}
-			return ocm.Join(ctx, hub, cluster, images)
+			return ocm.Join(ctx, hubs, cluster, images)
 		})
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// membership says which clusters of a set join which hubs, and how.
+type membership struct {
+	hubAs     string
+	hosted    int
+	secondHub string
+}
+
+// hubs are the set's own hub and the second one.
+func (m membership) hubs(set *clusters.Set) []ocm.Cluster {
+	hubs := []ocm.Cluster{clusterOf(set, clusters.Hub, clusters.Hub)}
+	if m.secondHub != "" {
+		other := clusters.Options{Dir: m.secondHub}
+		hubs = append(hubs, ocm.Cluster{Name: "hub2", Kubeconfig: other.Kubeconfig(clusters.Hub), Internal: other.Internal(clusters.Hub)})
+	}
+	return hubs
+}
+
+// clusters are the managed clusters of a set with these names, the hub's first.
+func (m membership) clusters(set *clusters.Set, names []string) ([]ocm.Cluster, error) {
+	names = names[1:]
+	if m.hosted < 0 || m.hosted > 0 && m.hosted >= len(names) {
+		return nil, fmt.Errorf("--hosted=%d: there are %d managed clusters, and the first one is the hosting cluster", m.hosted, len(names))
+	}
+	var managed []ocm.Cluster
+	for i, name := range names {
+		cluster := clusterOf(set, name, name)
+		if i >= len(names)-m.hosted {
+			hosting := managed[0]
+			cluster.Hosting = &hosting
+		}
+		managed = append(managed, cluster)
+	}
+	if m.hubAs != "" {
+		managed = append(managed, clusterOf(set, clusters.Hub, m.hubAs))
+	}
+	return managed, nil
 }
 
 // clusterOf is a cluster of the set under the name that the hub knows it by.
