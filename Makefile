@@ -229,6 +229,10 @@ e2e: bin/ocm-kind images shell-image $(BUILT_KUBECTL) ## Run the end-to-end scen
 e2e-smoke: bin/ocm-kind images $(BUILT_KUBECTL) ## Run on kind what only real nodes show, and one scenario of each kind: about 11 minutes
 	@$(ON_KIND) AGENT_IMAGE=$(AGENT_IMAGE) test/e2e/on-kind --smoke $(IMAGE) $(TEST_FLAGS)
 
+.PHONY: e2e-situations
+e2e-situations: bin/ocm-kind images $(BUILT_KUBECTL) ## Run the registration agent's situations in hosted mode and with two hubs (MODES=) on kind clusters of their own
+	@$(ON_KIND) AGENT_IMAGE=$(AGENT_IMAGE) MODES='$(MODES)' test/situations/on-kind $(IMAGE) $(TEST_FLAGS)
+
 .PHONY: functional-test-full
 functional-test-full: bin/ocm-kind images shell-image $(BUILT_KUBECTL) ## Run the lease sidecar's scenarios on kind clusters of their own, two managed ones
 	@$(ON_KIND) test/e2e/lease/on-kind $(AGENT_IMAGE) $(TEST_FLAGS)

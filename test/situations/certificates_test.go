@@ -179,7 +179,7 @@ func (c *cluster) asksAnew(ctx context.Context) error {
 }
 
 // validHubKubeconfig returns a check that the hub kubeconfig is complete, for this
-// cluster and agent, and leads to the hub of the bootstrap kubeconfig.
+// cluster and agent (or anyAgent), and leads to the hub of the bootstrap kubeconfig.
 func (c *cluster) validHubKubeconfig(agent string, of bootstrap) check {
 	return func(ctx context.Context) error {
 		secrets := c.home.CoreV1().Secrets(c.klusterlet)
@@ -190,6 +190,10 @@ func (c *cluster) validHubKubeconfig(agent string, of bootstrap) check {
 		joinWith, err := secrets.Get(ctx, of.secret, metav1.GetOptions{})
 		if err != nil {
 			return err
+		}
+		agent := agent
+		if agent == anyAgent {
+			agent = agentID(secret)
 		}
 		parsed, err := tls.X509KeyPair(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey])
 		if err != nil {

@@ -22,8 +22,9 @@
 //	REGISTRATION_AGENT_PROCESS=… REGISTRATION_AGENT_ENDS=… SET_REGISTRATION_AGENT_FLAGS=… \
 //	go test -tags situations ./test/situations -v
 //
-// The tests TestExpiry, TestMovesAndNames and TestSeveralHubs, behind the tag long, need
-// the sandbox (SANDBOX is its command): test/situations/on-sandbox runs all of them. The
-// package neither starts nor installs anything: OCM and the add-on's controller are
-// expected on the hub.
+// The tests TestExpiry and TestMovesAndNames, behind the tag long, need the sandbox
+// (SANDBOX is its command): test/situations/on-sandbox runs all of them. TestHosted needs
+// HOSTED_CLUSTERS, TestSeveralHubs a second hub, SECOND_HUB_KUBECONFIG, with STOP_SECOND_HUB
+// and START_SECOND_HUB: test/situations/on-kind runs these on kind. The package neither
+// starts nor installs anything: OCM and the add-on's controller are expected on the hub.
 package situations

@@ -40,6 +40,9 @@ const (
 	flagsEnv = "SET_REGISTRATION_AGENT_FLAGS"
 	// sandboxEnv is the command of the sandbox, for what only it can do.
 	sandboxEnv = "SANDBOX"
+	// stopHubEnv ends the second hub's API server, startHubEnv starts it again.
+	stopHubEnv  = "STOP_SECOND_HUB"
+	startHubEnv = "START_SECOND_HUB"
 )
 
 // api is one API server.
@@ -161,11 +164,17 @@ func (c *cluster) shell(ctx context.Context, env, arguments string) ([]byte, err
 // sandbox runs a command of the sandbox.
 func (c *cluster) sandbox(t *testing.T, arguments string) []byte {
 	t.Helper()
-	if os.Getenv(sandboxEnv) == "" {
-		t.Fatalf("%s is not set: this situation needs the sandbox (test/situations/on-sandbox)", sandboxEnv)
+	return c.command(t, sandboxEnv, arguments)
+}
+
+// command runs a command of the environment that not every situation needs.
+func (c *cluster) command(t *testing.T, env, arguments string) []byte {
+	t.Helper()
+	if os.Getenv(env) == "" {
+		t.Fatalf("%s is not set: test/situations/on-sandbox sets it", env)
 	}
-	output, err := c.shell(t.Context(), sandboxEnv, arguments)
-	must(t, "ask the sandbox", err)
+	output, err := c.shell(t.Context(), env, arguments)
+	must(t, "run the command of "+env, err)
 	return output
 }
 

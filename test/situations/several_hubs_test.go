@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ofSecondHub is the second bootstrap kubeconfig, as the sandbox names its Secret.
+// ofSecondHub is the second bootstrap kubeconfig, as the sandbox and ocm-kind name its Secret.
 var ofSecondHub = bootstrap{secret: bootstrapSecret + "-hub2", hub: "hub2"}
 
 // sameWithSeveralHubs are the situations in which a second bootstrap kubeconfig changes nothing.
@@ -241,7 +241,7 @@ func firstMissing(t *testing.T, c *cluster) {
 //
 // What OCM does: at a refusal the registration agent ends, and chooses another hub
 // when it is started again. It notices that a hub is dead when its lease there is
-// 90 s old (hub-connection-timeout-seconds, as the sandbox sets it); it looks once
+// 90 s old (hub-connection-timeout-seconds, as on-sandbox and on-clusters set it); it looks once
 // a minute.
 func refused(t *testing.T, c *cluster, hub2 api) {
 	there := c.onSecondHub(t, hub2)
@@ -256,8 +256,8 @@ func refused(t *testing.T, c *cluster, hub2 api) {
 	undisturbed, deleted := c.undisturbed(t), c.watchDeletions(t)
 	c.accept(t, c.hub, true)
 	renewed := c.renewal(t)
-	c.sandbox(t, "stop hub2/kube-apiserver")
-	t.Cleanup(func() { _, _ = c.shell(context.WithoutCancel(t.Context()), sandboxEnv, "start hub2/kube-apiserver") })
+	c.command(t, stopHubEnv, "")
+	t.Cleanup(func() { _, _ = c.shell(context.WithoutCancel(t.Context()), startHubEnv, "") })
 	before := c.copies(t)
 	start = time.Now()
 	eventually(t, "the cluster is back on the first hub", func(ctx context.Context) error {
@@ -271,5 +271,5 @@ func refused(t *testing.T, c *cluster, hub2 api) {
 	t.Logf("the second hub dead → the copies are the first one's: %s", time.Since(start).Round(100*time.Millisecond))
 	must(t, "the agent is left alone", undisturbed(t.Context()))
 	requireDeleted(t, deleted, "on-the-second-alone")
-	c.sandbox(t, "start hub2/kube-apiserver")
+	c.command(t, startHubEnv, "")
 }
