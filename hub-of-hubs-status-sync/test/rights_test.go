@@ -38,7 +38,7 @@ func TestRights(t *testing.T) {
 	denied := map[string][]right{
 		"hub-of-hubs-status-sync": append([]right{{"get", addons, "managedclusteraddons", "", "", ""},
 			{"delete", summaries, "addonsummaries", "", "", "helloworld"}, {"get", summaries, "addonsummaries", "", "", "other"},
-			{"patch", summaries, "addonsummaries", "status", "", "other"}}, both...),
+			{"patch", summaries, "addonsummaries", "status", "", "other"}, {"get", apps, "subscriptions", "", "default", "s"}}, both...),
 		"hub-of-hubs-status-report": append([]right{{"patch", policies, "policies", "status", "default", "p"},
 			{"create", clusters, "placementdecisions", "", "default", ""}, {"create", apps, "subscriptionreports", "", "default", ""},
 			{"delete", apps, "subscriptionstatuses", "", "default", "s"}, {"get", policies, "policies", "", "default", "p"},

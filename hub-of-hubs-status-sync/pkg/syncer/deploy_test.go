@@ -64,7 +64,7 @@ func TestRoleIsLeast(t *testing.T) {
 		"authentication.k8s.io/tokenreviews":            {"create"},
 		"authorization.k8s.io/subjectaccessreviews":     {"create"},
 		"events.k8s.io/events":                          {"create", "patch"},
-		"apps.open-cluster-management.io/subscriptions": {"get", "list", "watch"},
+		"apps.open-cluster-management.io/subscriptions": {"list", "watch"},
 	}
 	owners := map[string]string{"Placement": "placements", "Subscription": "subscriptions"}
 	for _, entry := range status.Entries() {
