@@ -21,8 +21,8 @@ const (
 	// moveWriters transport bridges write without pause, bundles of bundleRows rows.
 	moveWriters = 4
 	bundleRows  = 2000
-	// moveScans is how many rows are flipped before the migration.
-	moveScans = 3
+	// moveFlips is how many rows are flipped before and after the migration. Each takes up to a minute beside the writers.
+	moveFlips = 3
 )
 
 // The phases of a move, in which the writers are measured.
@@ -119,7 +119,7 @@ func (b *bench) move(ctx context.Context) error {
 }
 
 func (b *bench) moveUnder(ctx context.Context, w *writers) error {
-	if err := b.bridgeFlips(ctx, "(a) before: one row flipped until its CR is right, by scans", "moveBefore", moveScans); err != nil {
+	if err := b.bridgeFlips(ctx, "(a) before: one row flipped until its CR is right, by scans", "moveBefore", moveFlips); err != nil {
 		return err
 	}
 	w.phase.Store(during)
@@ -147,7 +147,7 @@ func (b *bench) moveUnder(ctx context.Context, w *writers) error {
 	if err := b.bridgeFlips(ctx, "(a) the first row flipped by log", "moveFirst", 1); err != nil {
 		return err
 	}
-	return b.bridgeFlips(ctx, "(a) after: one row flipped until its CR is right, by log", "moveAfter", b.options.Flips)
+	return b.bridgeFlips(ctx, "(a) after: one row flipped until its CR is right, by log", "moveAfter", moveFlips)
 }
 
 // migrate runs the migration in its own process.
