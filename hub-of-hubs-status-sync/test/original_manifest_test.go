@@ -52,7 +52,7 @@ func TestOriginalManifest(t *testing.T) {
 	w.bridgeFollowed(w.bridge(), ids)
 	pod.logs(1, "Translated the database URL's parameters of pgx v4", "default_query_exec_mode=cache_describe")
 	pod.logs(1, "Ignored flags of the original hub-of-hubs-status-sync", `flags=["--zap-devel"]`)
-	pod.logs(2, "Watching the owners is forbidden", "apiGroups: [apps.open-cluster-management.io], resources: [subscriptions], verbs: [get, list, watch]")
+	pod.logs(2, "Watching the owners is forbidden", "apiGroups: [apps.open-cluster-management.io], resources: [subscriptions], verbs: [list, watch]")
 	pod.logs(1, "Watch is forbidden", "resources: [addonsummaries]")
 	pod.logs(1, "Events are forbidden", "apiGroups: [events.k8s.io], resources: [events], verbs: [create, patch]")
 	for _, name := range rules {
@@ -69,7 +69,7 @@ func TestOriginalManifest(t *testing.T) {
 		t.Fatal("the ServiceAccount may list Subscriptions: the test shows nothing")
 	}
 
-	w.grant(rbacv1.PolicyRule{APIGroups: []string{"apps.open-cluster-management.io"}, Resources: []string{"subscriptions"}, Verbs: []string{"get", "list", "watch"}})
+	w.grant(rbacv1.PolicyRule{APIGroups: []string{"apps.open-cluster-management.io"}, Resources: []string{"subscriptions"}, Verbs: []string{"list", "watch"}})
 	pod.logs(2, "Watching the owners\" kind=", "")
 	elsewhere = w.elsewhereSubscription("after")
 	w.row("subscription_reports", "hub2", "subscription", someID+"1", map[string]any{"reportType": "Application", "summary": map[string]any{"clusters": "7"}})

@@ -40,7 +40,7 @@ func (k *kindSyncer) watchOwners(ctx context.Context, workers *sync.WaitGroup) b
 			func(err error, obstacle program.Obstacle) {
 				if obstacle == program.Forbidden {
 					klog.FromContext(ctx).Info("Watching the owners is forbidden, taking their names from the database",
-						"gvk", k.entry.Owner.String(), "missingRule", program.MissingRule(err, "get", "list", "watch"))
+						"gvk", k.entry.Owner.String(), "missingRule", program.MissingRule(err, "list", "watch"))
 					forbidden = true
 					decide()
 					return

@@ -161,7 +161,7 @@ func TestOwnersForbidden(t *testing.T) {
 		t.Errorf("created (-want +got):\n%s", diff)
 	}
 	w.logged(`Watching the owners is forbidden, taking their names from the database kind="SubscriptionReport" gvk="apps.open-cluster-management.io/v1, Kind=Subscription" ` +
-		`missingRule="{apiGroups: [apps.open-cluster-management.io], resources: [subscriptions], verbs: [get, list, watch]}`)
+		`missingRule="{apiGroups: [apps.open-cluster-management.io], resources: [subscriptions], verbs: [list, watch]}`)
 	w.deny(schema.GroupResource{})
 	w.logged("Watching the owners kind=")
 	<-w.read

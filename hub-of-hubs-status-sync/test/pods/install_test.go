@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -39,21 +40,41 @@ func kustomizeInstalls(t *testing.T, w *world) {
 	}
 }
 
-// templateInstalls installs the sync by the operator's template, over what kustomize has installed: that is an upgrade.
+// originalManifestInstalls installs this project's image by the manifest of the original, over what kustomize has installed: the
+// original's arguments, environment and rights. The original's users do not mount the authority of the database's certificate.
+func originalManifestInstalls(t *testing.T, w *world) {
+	w.setSecrets(t, w.global, change(t, w.urls[w.global], func(_ *url.URL, query url.Values) {
+		query.Set("sslmode", "require")
+		query.Del("sslrootcert")
+	}), nil)
+	w.upgrade(t, "test/testdata/original.yaml.template")
+	w.flip(t, "the program by the original's manifest writes it")
+	w.setSecrets(t, w.global, w.urls[w.global], w.database.Authority())
+}
+
+// templateInstalls installs the sync by the operator's template, over what is installed: that is an upgrade.
 func templateInstalls(t *testing.T, w *world) {
+	w.upgrade(t, "deploy/operator.yaml.template")
+	w.flip(t, "the program by the template writes it")
+}
+
+// upgrade applies a manifest that envsubst fills, and waits until its pod has replaced the one of before.
+func (w *world) upgrade(t *testing.T, template string) {
+	t.Helper()
 	before := podOf(t, w.global)
-	template, err := os.ReadFile(filepath.Join(top, "hub-of-hubs-status-sync/deploy/operator.yaml.template"))
+	text, err := os.ReadFile(filepath.Join(top, "hub-of-hubs-status-sync", template))
 	must(t, "read the template", err)
-	filled, err := command(t.Context(), string(template),
+	filled, err := command(t.Context(), string(text),
 		[]string{"COMPONENT=" + syncProgram, "REGISTRY=" + w.registry, "IMAGE_TAG=" + w.tag}, "envsubst")
 	must(t, "fill the template", err)
+	// The image is loaded into the node: there is no registry to pull it from.
+	filled = strings.ReplaceAll(filled, "imagePullPolicy: Always", "imagePullPolicy: IfNotPresent")
 	kubectlFrom(t, w.global, filled, "apply", "-n", ownNamespace, "-f", "-")
 	rolledOut(t, w.global)
 	after := podOf(t, w.global)
 	if got, want := after.Spec.Containers[0].Image, w.registry+"/"+syncProgram+":"+w.tag; got != want || before.Name == after.Name {
 		t.Fatalf("pod %s of before is %s now, and runs %s instead of %s", before.Name, after.Name, got, want)
 	}
-	w.flip(t, "the program by the template writes it")
 }
 
 // setSecrets gives a hub's program the database's URL, and the authority of its certificate unless that is nil.

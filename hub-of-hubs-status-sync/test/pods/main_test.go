@@ -17,6 +17,7 @@ var scenarios = []struct {
 	{"a_policy's_compliance_travels", policyTravels},
 	{"the_decisions_of_OCM's_own_placement_controller_travel", placementTravels},
 	{"placement_rules_and_subscriptions_travel", applicationsTravel},
+	{"the_original's_manifest_starts_this_image", originalManifestInstalls},
 	{"envsubst_installs_the_same", templateInstalls},
 	{"restarted_pods_write_nothing", podsRestart},
 	{"the_standby_takes_over", standbyTakesOver},
