@@ -17,7 +17,7 @@ import (
 func joins(t *testing.T, c *cluster) {
 	c.stopRegistration(t)
 	c.detach(t)
-	c.expect(t, c.hub)
+	c.expect(t)
 	c.put(t, "before-the-join", "a")
 	c.enable(t)
 	c.startRegistration(t)

@@ -79,17 +79,21 @@ func (c *cluster) deleteManagedCluster(t *testing.T) {
 }
 
 // expect creates the ManagedCluster on the hub before the cluster joins, accepted,
-// and waits until the hub has its namespace.
-func (c *cluster) expect(t *testing.T, hub api) {
+// and waits until the hub has accepted it. Before that the hub may still delete the
+// add-ons of a deleted ManagedCluster with this name.
+func (c *cluster) expect(t *testing.T) {
 	t.Helper()
 	object := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": clusterResource.GroupVersion().String(), "kind": "ManagedCluster",
 		"metadata": map[string]any{"name": c.name}, "spec": map[string]any{"hubAcceptsClient": true},
 	}}
-	_, err := hub.dynamic.Resource(clusterResource).Create(t.Context(), object, metav1.CreateOptions{})
+	_, err := c.hub.dynamic.Resource(clusterResource).Create(t.Context(), object, metav1.CreateOptions{})
 	must(t, "create the ManagedCluster", err)
+	eventually(t, "the cluster is accepted", func(ctx context.Context) error {
+		return c.condition(ctx, clusterResource, "", c.name, "HubAcceptedManagedCluster")
+	})
 	eventually(t, "the cluster's namespace on the hub", func(ctx context.Context) error {
-		namespace, err := hub.CoreV1().Namespaces().Get(ctx, c.name, metav1.GetOptions{})
+		namespace, err := c.hub.CoreV1().Namespaces().Get(ctx, c.name, metav1.GetOptions{})
 		if err == nil && namespace.DeletionTimestamp != nil {
 			err = errors.New("it is being deleted")
 		}

@@ -69,7 +69,7 @@ func (c *cluster) onSecondHub(t *testing.T, hub2 api) *cluster {
 	there.hub = hub2
 	_, err := hub2.dynamic.Resource(clusterResource).Get(t.Context(), c.name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		there.expect(t, hub2)
+		there.expect(t)
 	} else {
 		must(t, "get the ManagedCluster of the second hub", err)
 		there.accept(t, hub2, true)
@@ -109,7 +109,7 @@ func joinsTheSecondHub(t *testing.T, c *cluster, hub2 api, how flaw) {
 	eventually(t, "the add-on there works", there.working)
 	c.staysAfter(t, repair, there)
 
-	c.expect(t, c.hub)
+	c.expect(t)
 	c.put(t, "on-both", "first")
 	c.enable(t)
 	there.leave(t, c)
