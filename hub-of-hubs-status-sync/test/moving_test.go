@@ -5,10 +5,12 @@ package hubofhubs
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -107,7 +109,7 @@ func (w *world) moving() *movingRun {
 	}
 	for _, object := range []map[string]any{
 		{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "hoh-pguser-postgres", "namespace": "hoh-postgres"},
-			"stringData": map[string]any{"uri": w.owner}},
+			"stringData": ownerSecret(w)},
 		{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": "hub-of-hubs-status-sync", "namespace": ownNamespace},
 			"spec": map[string]any{"replicas": 1, "selector": map[string]any{"matchLabels": map[string]any{"name": "hub-of-hubs-status-sync"}},
 				"template": map[string]any{"metadata": map[string]any{"labels": map[string]any{"name": "hub-of-hubs-status-sync"}},
@@ -119,14 +121,26 @@ func (w *world) moving() *movingRun {
 	return m
 }
 
-// run runs the commands of the section with this title.
+// ownerSecret is the content of the owner's Secret, as the PostgreSQL operator writes it for a user without databases.
+func ownerSecret(w *world) map[string]any {
+	w.Helper()
+	owner, err := url.Parse(w.owner)
+	w.must(err)
+	password, _ := owner.User.Password()
+	return map[string]any{"user": owner.User.Username(), "password": password, "host": owner.Hostname(), "port": owner.Port()}
+}
+
+// run runs the commands of the section with this title, with the test's names of the database and of the operator's user.
 func (m *movingRun) run(section string) {
 	m.Helper()
 	found := regexp.MustCompile("(?s)\n## (?:[0-9]\\. )?" + section + "\n.*?```\n(.*?)```").FindStringSubmatch(m.text)
 	if found == nil {
 		m.Fatalf("%s has no commands in section %q", movingPage, section)
 	}
-	command := exec.CommandContext(m.Context(), "bash", "-euo", "pipefail", "-c", found[1])
+	owner, err := url.Parse(m.owner)
+	m.must(err)
+	commands := strings.NewReplacer("}}/hoh'", "}}"+owner.Path+"'", `"hoh-process-user"`, original.ProcessUser).Replace(found[1])
+	command := exec.CommandContext(m.Context(), "bash", "-euo", "pipefail", "-c", commands)
 	command.Dir = m.dir
 	command.Env = append(os.Environ(), "KUBECONFIG="+m.kubeconfig, "DATABASE_URL="+m.owner, "REGISTRY=quay.io/me", "IMAGE_TAG=v1",
 		"PATH="+os.Getenv("SANDBOX_PROGRAMS")+":"+os.Getenv("PATH"))
