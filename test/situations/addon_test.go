@@ -96,8 +96,18 @@ func (c *cluster) disable(t *testing.T) {
 	}
 	eventually(t, "the add-on gone, and its copies", func(ctx context.Context) error {
 		_, err := client.Get(ctx, addonName, metav1.GetOptions{})
-		return errors.Join(gone("ManagedClusterAddOn", err), c.hasCopies(ctx, map[string]map[string]string{}), c.noAgent(ctx))
+		return errors.Join(gone("ManagedClusterAddOn", err), c.hasCopies(ctx, map[string]map[string]string{}), c.noAgent(ctx), c.noAccount(ctx))
 	})
+}
+
+// noAccount checks that the managed cluster of a hosted agent has its ServiceAccount no
+// longer: a token of it would not be valid for the account of the same name that follows.
+func (c *cluster) noAccount(ctx context.Context) error {
+	if !c.hosted() {
+		return nil
+	}
+	_, err := c.managed.CoreV1().ServiceAccounts(c.install).Get(ctx, agentAccount, metav1.GetOptions{})
+	return gone("the agent's ServiceAccount on the managed cluster", err)
 }
 
 // agentPods are the add-on's pods, without those of the uninstall hook, as UID,
