@@ -42,6 +42,9 @@ func New(config *rest.Config, namespace, name, dir string) (*Volume, error) {
 	return &Volume{dir: dir, namespace: namespace, name: name, client: client}, nil
 }
 
+// String names the Secret.
+func (v *Volume) String() string { return "Secret " + v.namespace + "/" + v.name }
+
 // Run updates the files until ctx ends.
 func (v *Volume) Run(ctx context.Context) {
 	selector := fields.OneTermEqualSelector("metadata.name", v.name)

@@ -183,9 +183,9 @@ func (m *Managed) prepare(ctx context.Context) (err error) {
 		"--terminate-on-files="+hubKubeconfig, "--status-sync-interval="+m.Agents.StatusSyncInterval.String(), evictionGracePeriod); err != nil {
 		return err
 	}
-	m.work.Prepare = func(bool) ([]string, bool, error) {
-		ready, err := m.hub.Ready()
-		return m.nameFlag(), ready, err
+	m.work.Prepare = func(bool) ([]string, string, error) {
+		missing, err := m.missing(m.hub)
+		return m.nameFlag(), missing, err
 	}
 	return nil
 }
@@ -244,18 +244,27 @@ func (m *Managed) agent(ctx context.Context, program string, port int, args ...s
 // for the Secrets of the bootstrap kubeconfigs, and its directory of the hub's kubeconfig is empty:
 // the agent fills it from the Secret. A restarted container keeps its pod's files, even if a Secret
 // was deleted meanwhile.
-func (m *Managed) prepareRegistration(fresh bool) ([]string, bool, error) {
+func (m *Managed) prepareRegistration(fresh bool) (args []string, missing string, err error) {
 	if fresh {
 		if err := errors.Join(os.RemoveAll(m.hubDir), os.MkdirAll(m.hubDir, 0o700)); err != nil {
-			return nil, false, fmt.Errorf("empty the directory of the hub's kubeconfig: %w", err)
+			return nil, "", fmt.Errorf("empty the directory of the hub's kubeconfig: %w", err)
 		}
 		for _, v := range m.bootstrap {
-			if ready, err := v.Ready(); err != nil || !ready {
-				return nil, false, err
+			if missing, err := m.missing(v); err != nil || missing != "" {
+				return nil, missing, err
 			}
 		}
 	}
-	return slices.Concat(m.nameFlag(), m.authFlags(), m.registrationFlags()), true, nil
+	return slices.Concat(m.nameFlag(), m.authFlags(), m.registrationFlags()), "", nil
+}
+
+// missing names the volume's Secret if there is none, for which a new pod waits.
+func (m *Managed) missing(v *mount.Volume) (string, error) {
+	ready, err := v.Ready()
+	if err != nil || ready {
+		return "", err
+	}
+	return v.String() + " on " + m.Host.Name, nil
 }
 
 // NameFile is the file in a cluster's directory with the name under which the cluster is managed,

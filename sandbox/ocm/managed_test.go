@@ -21,8 +21,8 @@ func newManaged(t *testing.T) (m *Managed, hubFile string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m = &Managed{ManagedOptions: ManagedOptions{Name: "cluster1", Cluster: &controlplane.Cluster{Options: controlplane.Options{Dir: dir}},
-		Agents: Agents{AddonAuth: AuthCSR}},
+	cluster := &controlplane.Cluster{Options: controlplane.Options{Name: "cluster1", Dir: dir}}
+	m = &Managed{ManagedOptions: ManagedOptions{Name: "cluster1", Cluster: cluster, Host: cluster, Agents: Agents{AddonAuth: AuthCSR}},
 		hubDir: filepath.Join(dir, "hub-kubeconfig"), bootstrap: []*mount.Volume{bootstrap}}
 	hubFile = filepath.Join(m.hubDir, "tls.key")
 	if err := os.MkdirAll(m.hubDir, 0o700); err != nil {
@@ -38,16 +38,18 @@ func newManaged(t *testing.T) (m *Managed, hubFile string) {
 // bootstrap kubeconfig's Secret and starts with an empty directory.
 func TestWithoutBootstrapSecret(t *testing.T) {
 	for _, test := range []struct {
-		name                   string
-		fresh, ready, keepsHub bool
+		name     string
+		fresh    bool
+		missing  string
+		keepsHub bool
 	}{
-		{"a new pod waits for its volume", true, false, false},
-		{"a restarted container keeps its pod's volumes", false, true, true},
+		{"a new pod waits for its volume", true, "Secret open-cluster-management-agent/bootstrap-hub-kubeconfig on cluster1", false},
+		{"a restarted container keeps its pod's volumes", false, "", true},
 	} {
 		m, hubFile := newManaged(t)
-		_, ready, err := m.prepareRegistration(test.fresh)
-		if err != nil || ready != test.ready {
-			t.Errorf("%s: ready %t, %v", test.name, ready, err)
+		_, missing, err := m.prepareRegistration(test.fresh)
+		if err != nil || missing != test.missing {
+			t.Errorf("%s: missing %q, %v", test.name, missing, err)
 		}
 		if _, err := os.Stat(hubFile); (err == nil) != test.keepsHub {
 			t.Errorf("%s: the hub's kubeconfig: %v", test.name, err)

@@ -40,24 +40,24 @@ type Spec struct {
 	// program is to run.
 	Inside func(func() error) error
 	// Prepare, if not nil, is called before each start and returns further arguments;
-	// ready is false while the program cannot start yet. fresh is true for the first
-	// start and for one after the switch was off, and false for a restart: the
-	// difference between a new pod and a new container in the same pod.
-	Prepare func(fresh bool) (args []string, ready bool, err error)
+	// missing names what the program waits for, and is empty when it can start. fresh
+	// is true for the first start and for one after the switch was off, and false for
+	// a restart: the difference between a new pod and a new container in the same pod.
+	Prepare func(fresh bool) (args []string, missing string, err error)
 	// Liveness, if not empty, is a URL that a healthy program answers with 200.
 	Liveness string
 }
 
 // prepare calls Prepare if it is not nil.
-func (s Spec) prepare(fresh bool) (args []string, ready bool, err error) {
+func (s Spec) prepare(fresh bool) (args []string, missing string, err error) {
 	if s.Prepare == nil {
-		return nil, true, nil
+		return nil, "", nil
 	}
-	args, ready, err = s.Prepare(fresh)
+	args, missing, err = s.Prepare(fresh)
 	if err != nil {
-		return nil, false, fmt.Errorf("prepare %s: %w", s.Name, err)
+		return nil, "", fmt.Errorf("prepare %s: %w", s.Name, err)
 	}
-	return args, ready, nil
+	return args, missing, s.Switch.waiting(missing)
 }
 
 // LoopError is the error of a crash-looping program.
@@ -83,11 +83,11 @@ func Keep(ctx context.Context, spec Spec, onLoop func(*LoopError)) error {
 	fresh := true
 	for spec.Switch.waitOn(ctx) {
 		fresh = spec.Switch.restarted() || fresh
-		args, ready, err := spec.prepare(fresh)
+		args, missing, err := spec.prepare(fresh)
 		if err != nil {
 			return err
 		}
-		if !ready {
+		if missing != "" {
 			pause(ctx, switchPeriod)
 			continue
 		}

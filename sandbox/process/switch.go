@@ -19,13 +19,13 @@ const (
 	// switchTimeout limits the wait for a program to stop or to start.
 	switchTimeout = 30 * time.Second
 
-	keptSuffix, runningSuffix, stoppedSuffix, restartedSuffix = ".kept", ".running", ".stopped", ".restarted"
+	keptSuffix, runningSuffix, waitingSuffix, stoppedSuffix, restartedSuffix = ".kept", ".running", ".waiting", ".stopped", ".restarted"
 )
 
 // Switch stops and starts a program that another process runs by Keep. Of its files, NAME.kept
-// exists since Keep was called, NAME.running while the program runs, NAME.stopped while it should
-// not run, and NAME.restarted from then on until Keep notices that it should run again. The zero
-// Switch is always on.
+// exists since Keep was called, NAME.running while the program runs, NAME.waiting with what is missing
+// while it cannot start, NAME.stopped while it should not run, and NAME.restarted from then on until
+// Keep notices that it should run again. The zero Switch is always on.
 type Switch struct{ base string }
 
 // SwitchOf returns the switch of a program in the cluster's directory.
@@ -59,7 +59,7 @@ func (s Switch) Off(ctx context.Context) error {
 	return s.await(ctx, false, "stop")
 }
 
-// On starts the program and returns when it runs.
+// On starts the program and returns when it runs. The error names what the program waits for.
 func (s Switch) On(ctx context.Context) error {
 	if err := os.Rename(s.base+stoppedSuffix, s.base+restartedSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("start %s: %w", filepath.Base(s.base), err)
@@ -73,7 +73,11 @@ func (s Switch) await(ctx context.Context, running bool, verb string) error {
 	for exists(s.base+runningSuffix) != running {
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%s %s: not done within %s", verb, filepath.Base(s.base), switchTimeout)
+			err := fmt.Errorf("%s %s: not done within %s", verb, filepath.Base(s.base), switchTimeout)
+			if missing, readErr := os.ReadFile(s.base + waitingSuffix); running && readErr == nil {
+				err = fmt.Errorf("%w: it waits for the %s, and starts by itself when there is one", err, missing)
+			}
+			return err
 		case <-time.After(switchPeriod):
 		}
 	}
@@ -124,6 +128,29 @@ func (s Switch) kept() error {
 	}
 	if err := os.WriteFile(s.base+keptSuffix, nil, 0o600); err != nil {
 		return fmt.Errorf("write the file of a program: %w", err)
+	}
+	return nil
+}
+
+// waiting writes what the program waits for to its file, which it removes if nothing is missing.
+func (s Switch) waiting(missing string) error {
+	if s.base == "" {
+		return nil
+	}
+	file := s.base + waitingSuffix
+	present, err := os.ReadFile(file)
+	switch {
+	case missing == "" && err == nil:
+		err = os.Remove(file)
+	case missing != string(present):
+		if err = os.WriteFile(file+".new", []byte(missing), 0o600); err == nil {
+			err = os.Rename(file+".new", file)
+		}
+	default:
+		err = nil
+	}
+	if err != nil {
+		return fmt.Errorf("write the file of a waiting program: %w", err)
 	}
 	return nil
 }
