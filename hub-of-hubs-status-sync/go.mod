@@ -25,9 +25,12 @@ require (
 
 require (
 	github.com/evanphx/json-patch v5.9.11+incompatible // indirect
+	github.com/go-logr/zapr v1.3.0 // indirect
 	github.com/jackc/pgpassfile v1.0.0 // indirect
 	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
 	github.com/jackc/puddle/v2 v2.2.2 // indirect
+	go.uber.org/multierr v1.11.0 // indirect
+	go.uber.org/zap v1.27.0 // indirect
 	golang.org/x/time v0.14.0 // indirect
 	k8s.io/apiserver v0.35.4 // indirect
 )

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/validation"
 	logsapi "k8s.io/component-base/logs/api/v1"
+	_ "k8s.io/component-base/logs/json/register" // --logging-format=json
 
 	"open-cluster-management.io/helloworld-addon/internal/commandline"
 	"open-cluster-management.io/helloworld-addon/internal/flagcheck"

@@ -31,6 +31,7 @@ func TestProblems(t *testing.T) {
 			`--metrics-bind-address="" cannot be listened on: it is not host:port: give host:port, such as :8081, or 0 to disable it`},
 		{"no such port for probes", []string{"--health-probe-bind-address=:65536"},
 			`--health-probe-bind-address=":65536" cannot be listened on: "65536" is not a port from 0 to 65535: give host:port, such as :8081, or 0 to disable it`},
+		{"logs as JSON", []string{"--logging-format=json"}, ""},
 		{"a limit that is no number", []string{"--kube-api-qps=NaN"}, "--kube-api-qps=NaN must be above 0"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
