@@ -44,14 +44,23 @@ func neededTables() []string {
 	return slices.Compact(needed)
 }
 
+// grantTo returns the SQL that grants the reader's role to a user, whose name is quoted where SQL needs it. It has no double
+// quotes, because a log line would have them with backslashes, and so could not be pasted into psql.
+func grantTo(user, quoted string) string {
+	if user == quoted {
+		return "GRANT hub_of_hubs_status_reader TO " + user
+	}
+	return "DO $$BEGIN EXECUTE format('GRANT hub_of_hubs_status_reader TO %I', '" + strings.ReplaceAll(user, "'", "''") + "'); END$$"
+}
+
 // newLayout returns the layout of a database at a version (zero if unknown) that has the tables present, of which the user
 // can read some.
-func newLayout(user string, version int32, present, readable []string) *layout {
+func newLayout(user, quoted string, version int32, present, readable []string) *layout {
 	l := &layout{readable: map[string]bool{}}
 	for _, table := range readable {
 		l.readable[table] = true
 	}
-	grant := fmt.Sprintf("GRANT hub_of_hubs_status_reader TO %q", user)
+	grant := grantTo(user, quoted)
 	unreadable := l.unreadable(neededTables())
 	switch needed := newestMigration(); {
 	case !slices.Contains(present, versionTable):
@@ -60,7 +69,7 @@ func newLayout(user string, version int32, present, readable []string) *layout {
 		l.unlogged = fmt.Sprintf("the database's schema is at version %d, version %d is needed: run `hub-of-hubs-status-sync migrate` "+
 			"as the owner of its tables", version, needed)
 	case len(unreadable) > 0:
-		l.unlogged = fmt.Sprintf("the user %q cannot read %s: %s", user, strings.Join(unreadable, ", "), grant)
+		l.unlogged = fmt.Sprintf("the user %s cannot read %s: %s", user, strings.Join(unreadable, ", "), grant)
 	default:
 		return l
 	}
@@ -88,9 +97,9 @@ func (l *layout) leftOut() string {
 	return strings.Join(left, ", ")
 }
 
-// tablesQuery returns the tables of hub-of-hubs and of the migrations, and those that the user can read. to_regclass would
+// tablesQuery returns the user, also as SQL needs its name, the tables of hub-of-hubs and of the migrations, and those that the user can read. to_regclass would
 // return an error for a schema without the right USAGE. PostgreSQL 10 knows all of it.
-const tablesQuery = `SELECT pg_is_in_recovery(), coalesce(array_agg(t.name), '{}'), coalesce(array_agg(t.name) FILTER (WHERE t.readable), '{}')
+const tablesQuery = `SELECT pg_is_in_recovery(), current_user::text, quote_ident(current_user), coalesce(array_agg(t.name), '{}'), coalesce(array_agg(t.name) FILTER (WHERE t.readable), '{}')
 FROM (SELECT n.nspname || '.' || c.relname AS name,
 		has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT') AS readable
 	FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -101,8 +110,9 @@ func (s *Store) detect(ctx context.Context) (*layout, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	var standby bool
+	var user, quoted string
 	var present, readable []string
-	if err := s.pool.QueryRow(ctx, tablesQuery).Scan(&standby, &present, &readable); err != nil {
+	if err := s.pool.QueryRow(ctx, tablesQuery).Scan(&standby, &user, &quoted, &present, &readable); err != nil {
 		return nil, err
 	}
 	if standby {
@@ -115,7 +125,7 @@ func (s *Store) detect(ctx context.Context) (*layout, error) {
 			return nil, err
 		}
 	}
-	found := newLayout(s.pool.Config().ConnConfig.User, version, present, readable)
+	found := newLayout(user, quoted, version, present, readable)
 	if found.readsNothing() {
 		return nil, errors.New(found.unlogged)
 	}

@@ -28,10 +28,10 @@ func TestLayout(t *testing.T) {
 		{"migrated and granted", newest, all, all, nil, nil},
 		{"migrated by a later version", newest + 1, all, all, nil, nil},
 		{"not migrated: the remedy is both", 0, without(ours...), without(ours...),
-			[]string{"not migrated", "`hub-of-hubs-status-sync migrate`", `GRANT hub_of_hubs_status_reader TO "reader"`, "not synced: AddOnSummary"},
+			[]string{"not migrated", "`hub-of-hubs-status-sync migrate`", `GRANT hub_of_hubs_status_reader TO reader`, "not synced: AddOnSummary"},
 			[]status.Kind{status.KindAddOnSummary}},
 		{"migrated, not granted: the remedy is the grant alone", 0, all, without(ours...),
-			[]string{`the user "reader" cannot read hub_of_hubs.change_log, `, "GRANT", "AddOnSummary (cannot read status.managedclusteraddons)"},
+			[]string{`the user reader cannot read hub_of_hubs.change_log, `, "GRANT", "AddOnSummary (cannot read status.managedclusteraddons)"},
 			[]status.Kind{status.KindAddOnSummary}},
 		{"in the middle of the migrations", newest - 1, all, all, []string{"at version", "is needed: run"}, []status.Kind{status.KindAddOnSummary}},
 		{"a table of one kind is missing", 0, without("status.placementrules"), without("status.placementrules"),
@@ -45,7 +45,7 @@ func TestLayout(t *testing.T) {
 			status.KindPlacementDecision, status.KindSubscriptionStatus, status.KindSubscriptionReport, status.KindAddOnSummary}},
 	}
 	for _, c := range cases {
-		l := newLayout("reader", c.version, c.present, c.readable)
+		l := newLayout("reader", "reader", c.version, c.present, c.readable)
 		if (l.unlogged == "") != (c.want == nil) {
 			t.Errorf("%s: the reason is %q", c.name, l.unlogged)
 		}
