@@ -17,7 +17,7 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := syncer.NewCommand(open, postgres.Migrate).ExecuteContext(ctx)
+	err := syncer.NewCommand(open, postgres.Migrate, postgres.Unmigrate).ExecuteContext(ctx)
 	stop()
 	logs.FlushLogs()
 	if err != nil {

@@ -66,6 +66,11 @@ func Migrate(ctx context.Context, url string) error {
 }
 
 func migrateWithin(ctx context.Context, url string, patience time.Duration) error {
+	return locked(ctx, url, patience, "migrate the database", (*migration).migrate)
+}
+
+// locked runs a change of the database's schema with a connection that holds the migrations' lock.
+func locked(ctx context.Context, url string, patience time.Duration, operation string, change func(*migration, context.Context) error) error {
 	config, err := parse(ctx, url)
 	if err != nil {
 		return err
@@ -77,7 +82,7 @@ func migrateWithin(ctx context.Context, url string, patience time.Duration) erro
 	secrets := secretsOf(url)
 	conn, err := pgx.ConnectConfig(ctx, config.ConnConfig)
 	if err != nil {
-		return describe(err, secrets, "migrate the database")
+		return describe(err, secrets, operation)
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
 
@@ -87,10 +92,10 @@ func migrateWithin(ctx context.Context, url string, patience time.Duration) erro
 	defer group.Wait()
 	defer stop()
 	group.Go(func() { m.holders.watch(watching, m.clock, config.ConnConfig.Copy(), conn.PgConn().PID()) })
-	return describe(m.lockAndRun(ctx), secrets, "migrate the database")
+	return describe(m.lockAndRun(ctx, change), secrets, operation)
 }
 
-// migration is the state of one Migrate.
+// migration is the state of one Migrate or Unmigrate.
 type migration struct {
 	conn     *pgx.Conn
 	patience time.Duration
@@ -99,14 +104,7 @@ type migration struct {
 }
 
 // lockAndRun serializes migrations: the other processes wait, and then have nothing to do.
-func (m *migration) lockAndRun(ctx context.Context) (err error) {
-	var version int
-	if err := m.conn.QueryRow(ctx, "SELECT current_setting('server_version_num')::int").Scan(&version); err != nil {
-		return err
-	}
-	if version < oldestServer {
-		return fmt.Errorf("the server is PostgreSQL %d: 13 or later is needed", version/10000)
-	}
+func (m *migration) lockAndRun(ctx context.Context, change func(*migration, context.Context) error) (err error) {
 	if err := m.lock(ctx); err != nil {
 		return err
 	}
@@ -116,6 +114,24 @@ func (m *migration) lockAndRun(ctx context.Context) (err error) {
 		_, unlockErr := m.conn.Exec(ctx, "SELECT pg_advisory_unlock($1)", migrationLock)
 		err = errors.Join(err, unlockErr)
 	}()
+	return change(m, ctx)
+}
+
+// migrate completes an interrupted Unmigrate before it migrates: what is left of the schema could not be migrated.
+func (m *migration) migrate(ctx context.Context) error {
+	var version int
+	var interrupted bool
+	if err := m.conn.QueryRow(ctx, "SELECT current_setting('server_version_num')::int, "+unmigrateInterrupted).Scan(&version, &interrupted); err != nil {
+		return err
+	}
+	if version < oldestServer {
+		return fmt.Errorf("the server is PostgreSQL %d: 13 or later is needed", version/10000)
+	}
+	if interrupted {
+		if err := m.unmigrate(ctx); err != nil {
+			return err
+		}
+	}
 	if _, err := m.conn.Exec(ctx, "CREATE SCHEMA IF NOT EXISTS hub_of_hubs"); err != nil {
 		return err
 	}
@@ -147,8 +163,8 @@ func (m *migration) lock(ctx context.Context) error {
 	}
 }
 
-// run runs the migrations that the database does not have. When a lock is not granted in time, it tries again from the first
-// one that is not complete.
+// run runs the migrations that the database does not have. When a lock is not granted in time, it goes on with the first one
+// that is not complete.
 func (m *migration) run(ctx context.Context) error {
 	files, err := migrationFiles()
 	if err != nil {
@@ -165,28 +181,45 @@ func (m *migration) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if int(reached) >= len(migrator.Migrations) {
-		return nil
+	changed := int(reached) < len(migrator.Migrations)
+	if changed {
+		err := m.whileLocked(ctx, func() (progressed bool, err error) {
+			// the library does this after a migration that succeeded only
+			if _, err := m.conn.Exec(ctx, "RESET ALL"); err != nil {
+				return false, err
+			}
+			err = migrator.Migrate(ctx)
+			version, versionErr := migrator.GetCurrentVersion(ctx)
+			if progressed = versionErr == nil && version > reached; progressed {
+				reached = version
+			}
+			return progressed, err
+		})
+		if err != nil {
+			return err
+		}
 	}
+	klog.FromContext(ctx).Info("Migrated the database", "version", reached, "changed", changed)
+	return nil
+}
+
+// whileLocked calls step again while it fails because a lock was not granted in time. Each progress renews the patience.
+func (m *migration) whileLocked(ctx context.Context, step func() (progressed bool, err error)) error {
 	for begun := m.clock.Now(); ; {
-		err := migrator.Migrate(ctx)
+		progressed, err := step()
 		if !isLocked(err) {
 			return err
 		}
-		if version, versionErr := migrator.GetCurrentVersion(ctx); versionErr == nil && version > reached {
-			reached, begun = version, m.clock.Now()
+		if progressed {
+			begun = m.clock.Now()
 		}
 		if m.clock.Since(begun) >= m.patience {
-			return fmt.Errorf("no lock within %s, held by %s: end that session, or wait for it, and migrate again: %w", m.patience, m.holders.last(), err)
+			return fmt.Errorf("no lock within %s, held by %s: end that session, or wait for it, and run the command again: %w", m.patience, m.holders.last(), err)
 		}
 		pause := wait.Jitter(time.Second, 4)
-		klog.FromContext(ctx).Info("A lock was not granted, migrating again", "heldBy", m.holders.last(), "after", pause, "err", err)
+		klog.FromContext(ctx).Info("A lock was not granted, trying again", "heldBy", m.holders.last(), "after", pause, "err", err)
 		if !retry.Sleep(ctx, m.clock, pause) {
 			return ctx.Err()
-		}
-		// the library does this after a migration that succeeded only
-		if _, err := m.conn.Exec(ctx, "RESET ALL"); err != nil {
-			return err
 		}
 	}
 }

@@ -17,8 +17,8 @@ import (
 // indexesMigration is the number of the migration that creates the indexes.
 const indexesMigration = 5
 
-// inBackground migrates and returns its log, and a function that waits for its end.
-func (d *database) inBackground(t *testing.T) (logged func() string, end func() error) {
+// inBackground runs Migrate or Unmigrate, and returns its log, and a function that waits for its end.
+func (d *database) inBackground(t *testing.T, change func(context.Context, string) error) (logged func() string, end func() error) {
 	t.Helper()
 	var mu sync.Mutex
 	var lines []string
@@ -28,7 +28,7 @@ func (d *database) inBackground(t *testing.T) (logged func() string, end func() 
 		lines = append(lines, args)
 	}, funcr.Options{}))
 	done := make(chan error, 1)
-	go func() { done <- Migrate(ctx, d.url) }()
+	go func() { done <- change(ctx, d.url) }()
 	logged = func() string {
 		mu.Lock()
 		defer mu.Unlock()
@@ -39,7 +39,7 @@ func (d *database) inBackground(t *testing.T) (logged func() string, end func() 
 		case err := <-done:
 			return err
 		case <-time.After(patience):
-			t.Fatal("the migration does not end")
+			t.Fatal("the change of the schema does not end")
 			return nil
 		}
 	}
@@ -69,7 +69,7 @@ func TestMigrateLockedTable(t *testing.T) {
 	defer holder.conn.Close(t.Context())
 	holder.exec("BEGIN")
 	holder.insertRow("placements", "hub1", `{"metadata": {"namespace": "ns", "name": "held"}}`)
-	logged, end := d.inBackground(t)
+	logged, end := d.inBackground(t, Migrate)
 	d.until(t, migrationWaits, "%TRIGGER log_insert % ON status.placements %")
 
 	ctx, cancel := context.WithTimeout(t.Context(), patience/2)
@@ -106,7 +106,7 @@ func TestMigrateKilled(t *testing.T) {
 	defer holder.conn.Close(t.Context())
 	holder.exec("BEGIN")
 	holder.exec(`INSERT INTO status.compliance VALUES ('` + id("1") + `', 'c1', 'hub1', 'none', 'compliant')`)
-	_, end := d.inBackground(t)
+	_, end := d.inBackground(t, Migrate)
 	const building = "CREATE INDEX CONCURRENTLY IF NOT EXISTS compliance_leaf_hub_non_compliant_idx%"
 	d.until(t, migrationWaits, building)
 	d.exec(`INSERT INTO status.compliance VALUES ('` + id("1") + `', 'c2', 'hub1', 'none', 'compliant')`)
@@ -193,7 +193,7 @@ func TestMigrateSlowly(t *testing.T) {
 	holder.exec("BEGIN")
 	holder.exec(`INSERT INTO status.compliance VALUES ('` + id("1") + `', 'c1', 'hub1', 'none', 'compliant')`)
 	d.exec("DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET statement_timeout = 100', current_database()); END $$")
-	_, end := d.inBackground(t)
+	_, end := d.inBackground(t, Migrate)
 	d.until(t, `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'CREATE INDEX%'
 	AND wait_event_type = 'Lock' AND now() - query_start > interval '300 milliseconds')`)
 	holder.exec("COMMIT")

@@ -27,6 +27,8 @@ func TestWrongUse(t *testing.T) {
 		{"not in a pod", nil, "no configuration of the global hub: not running in a pod, so give a kubeconfig file by --kubeconfig or $KUBECONFIG"},
 		{"an argument of migrate", []string{"migrate", "now"}, `unknown command "now" for "hub-of-hubs-status-sync migrate"`},
 		{"migrations that fail", []string{"migrate"}, "refused"},
+		{"an argument of unmigrate", []string{"unmigrate", "now"}, `unknown command "now" for "hub-of-hubs-status-sync unmigrate"`},
+		{"migrations that stay", []string{"unmigrate"}, "not removed"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if err := logsapi.ResetForTest(nil); err != nil {
@@ -34,7 +36,8 @@ func TestWrongUse(t *testing.T) {
 			}
 			command := NewCommand(
 				func(context.Context, string, string) (Store, error) { return nil, refused },
-				func(context.Context, string) error { return refused })
+				func(context.Context, string) error { return refused },
+				func(context.Context, string) error { return errors.New("not removed") })
 			command.SetArgs(test.args)
 			err := command.ExecuteContext(t.Context())
 			if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {

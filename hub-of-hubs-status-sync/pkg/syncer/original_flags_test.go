@@ -50,7 +50,7 @@ func TestOriginalFlags(t *testing.T) {
 
 // TestOriginalFlagsInHelp: users of the original need them, and no one else.
 func TestOriginalFlagsInHelp(t *testing.T) {
-	command := NewCommand(nil, nil)
+	command := NewCommand(nil, nil, nil)
 	var help bytes.Buffer
 	command.SetOut(&help)
 	command.SetArgs([]string{"--help"})

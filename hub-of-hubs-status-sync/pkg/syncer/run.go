@@ -48,12 +48,12 @@ func (r readable) CheckSchema(ctx context.Context) error { return r.CheckReadabl
 // means all. It does not connect yet.
 type Open func(ctx context.Context, url, namespace string) (Store, error)
 
-// Migrate migrates the schema of the database at a URL as the tables' owner.
+// Migrate migrates the schema of the database at a URL, or removes the migrations, as the tables' owner.
 type Migrate func(ctx context.Context, url string) error
 
 // NewCommand returns the program's command line. The caller prints its errors:
 // each is one message, and none contains the password.
-func NewCommand(open Open, migrate Migrate) *cobra.Command {
+func NewCommand(open Open, migrate, unmigrate Migrate) *cobra.Command {
 	opts := NewOptions()
 	command := commandline.New(commandline.Program{
 		Name:  Program,
@@ -63,17 +63,20 @@ func NewCommand(open Open, migrate Migrate) *cobra.Command {
 			program.EnvWatchNamespace + " (empty means all namespaces) and " + program.EnvPodNamespace + ".",
 		Logging: opts.Logging,
 	}, opts, func(ctx context.Context) error { return Run(ctx, opts, open) })
-	command.AddCommand(newMigrateCommand(opts, migrate))
+	command.AddCommand(
+		newMigrateCommand(opts, migrate, "migrate", "Create or update the tables and roles in the database of $"+program.EnvDatabaseURL+", as the tables' owner"),
+		newMigrateCommand(opts, unmigrate, "unmigrate", "Remove from the database of $"+program.EnvDatabaseURL+", as the tables' owner, what migrate added to the tables of hub-of-hubs: "+
+			"the change log, triggers, functions, the indexes that use them, and status.managedclusteraddons with its rows"))
 	return command
 }
 
-// newMigrateCommand returns the command migrate. It is separate because it needs
+// newMigrateCommand returns the command migrate or unmigrate. They are separate because they need
 // the database user that owns the tables; the status sync runs as another user,
 // which can only read.
-func newMigrateCommand(opts *Options, migrate Migrate) *cobra.Command {
+func newMigrateCommand(opts *Options, migrate Migrate, name, short string) *cobra.Command {
 	return &cobra.Command{
-		Use:   "migrate",
-		Short: "Create or update the tables and roles in the database of $" + program.EnvDatabaseURL + ", as the tables' owner",
+		Use:   name,
+		Short: short,
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			if opts.DatabaseURL == "" {

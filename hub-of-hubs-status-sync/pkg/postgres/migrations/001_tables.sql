@@ -8,12 +8,7 @@ CREATE SCHEMA IF NOT EXISTS local_spec;
 CREATE SCHEMA IF NOT EXISTS local_status;
 CREATE SCHEMA IF NOT EXISTS history;
 
-CREATE FUNCTION hub_of_hubs.set_updated_at() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    NEW.updated_at = now();
-    RETURN NEW;
-END $$;
-
+-- The tables' own functions are in spec, so that they outlive the schema hub_of_hubs.
 {{ range list "policies" "placementrules" "placementbindings" "configs" "subscriptions" "channels" "applications" "managedclustersets" "managedclustersetbindings" "placements" }}
 CREATE TABLE IF NOT EXISTS history.{{ . }} (
     id uuid PRIMARY KEY,
@@ -22,21 +17,6 @@ CREATE TABLE IF NOT EXISTS history.{{ . }} (
     updated_at timestamp NOT NULL DEFAULT now(),
     deleted boolean NOT NULL DEFAULT false
 );
-
-CREATE FUNCTION hub_of_hubs.move_{{ . }}_to_history() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    WITH moved AS (
-        DELETE FROM spec.{{ . }}
-        WHERE payload -> 'metadata' ->> 'name' = NEW.payload -> 'metadata' ->> 'name'
-          AND payload -> 'metadata' ->> 'namespace' = NEW.payload -> 'metadata' ->> 'namespace'
-        RETURNING id, payload, created_at, updated_at, deleted
-    )
-    INSERT INTO history.{{ . }} (id, payload, created_at, updated_at, deleted)
-    SELECT id, payload, created_at, updated_at, deleted FROM moved
-    ON CONFLICT (id) DO UPDATE
-    SET payload = excluded.payload, updated_at = excluded.updated_at, deleted = excluded.deleted;
-    RETURN NEW;
-END $$;
 
 DO $$
 BEGIN
@@ -48,10 +28,29 @@ BEGIN
             updated_at timestamp NOT NULL DEFAULT now(),
             deleted boolean NOT NULL DEFAULT false
         );
+        CREATE OR REPLACE FUNCTION spec.set_updated_at() RETURNS trigger LANGUAGE plpgsql AS $function$
+        BEGIN
+            NEW.updated_at = now();
+            RETURN NEW;
+        END $function$;
         CREATE TRIGGER set_timestamp BEFORE UPDATE ON spec.{{ . }}
-            FOR EACH ROW EXECUTE FUNCTION hub_of_hubs.set_updated_at();
+            FOR EACH ROW EXECUTE FUNCTION spec.set_updated_at();
+        CREATE OR REPLACE FUNCTION spec.move_{{ . }}_to_history() RETURNS trigger LANGUAGE plpgsql AS $function$
+        BEGIN
+            WITH moved AS (
+                DELETE FROM spec.{{ . }}
+                WHERE payload -> 'metadata' ->> 'name' = NEW.payload -> 'metadata' ->> 'name'
+                  AND payload -> 'metadata' ->> 'namespace' = NEW.payload -> 'metadata' ->> 'namespace'
+                RETURNING id, payload, created_at, updated_at, deleted
+            )
+            INSERT INTO history.{{ . }} (id, payload, created_at, updated_at, deleted)
+            SELECT id, payload, created_at, updated_at, deleted FROM moved
+            ON CONFLICT (id) DO UPDATE
+            SET payload = excluded.payload, updated_at = excluded.updated_at, deleted = excluded.deleted;
+            RETURN NEW;
+        END $function$;
         CREATE TRIGGER move_to_history BEFORE INSERT ON spec.{{ . }}
-            FOR EACH ROW EXECUTE FUNCTION hub_of_hubs.move_{{ . }}_to_history();
+            FOR EACH ROW EXECUTE FUNCTION spec.move_{{ . }}_to_history();
     END IF;
 END $$;
 {{ end }}
