@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
 	"sigs.k8s.io/kind/pkg/cluster"
 	"sigs.k8s.io/kind/pkg/exec"
 )
@@ -76,7 +77,7 @@ func (s *Set) Up(ctx context.Context, up UpOptions) error {
 		}
 		s.Progress.Say("%s is there already", name)
 	}
-	if err := s.create(ctx, todo.create, up.NodeImage); err != nil {
+	if err := s.create(ctx, todo.create, up); err != nil {
 		return err
 	}
 	return s.writeMerged()
@@ -84,24 +85,24 @@ func (s *Set) Up(ctx context.Context, up UpOptions) error {
 
 // create makes the first cluster alone, because it brings the node's image and
 // Docker's network, and then the others.
-func (s *Set) create(ctx context.Context, names []string, nodeImage string) error {
+func (s *Set) create(ctx context.Context, names []string, up UpOptions) error {
 	if len(names) == 0 {
 		return nil
 	}
-	if err := s.createOne(ctx, names[0], nodeImage); err != nil {
+	if err := s.createOne(ctx, names[0], up); err != nil {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(atOnce)
 	for _, name := range names[1:] {
-		group.Go(func() error { return s.createOne(ctx, name, nodeImage) })
+		group.Go(func() error { return s.createOne(ctx, name, up) })
 	}
 	return group.Wait()
 }
 
 // createOne makes one cluster. kind removes what it began when it fails. It
 // cannot be interrupted; so an interrupt takes effect after it.
-func (s *Set) createOne(ctx context.Context, name, nodeImage string) error {
+func (s *Set) createOne(ctx context.Context, name string, up UpOptions) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -113,9 +114,10 @@ func (s *Set) createOne(ctx context.Context, name, nodeImage string) error {
 			cluster.CreateWithWaitForReady(readyTimeout),
 			cluster.CreateWithDisplayUsage(false),
 			cluster.CreateWithDisplaySalutation(false),
+			cluster.CreateWithV1Alpha4Config(configOf(up)),
 		}
-		if nodeImage != "" {
-			options = append(options, cluster.CreateWithNodeImage(nodeImage))
+		if up.NodeImage != "" {
+			options = append(options, cluster.CreateWithNodeImage(up.NodeImage))
 		}
 		if err := provider.Create(s.kindName(name), options...); err != nil {
 			return fmt.Errorf("create the kind cluster %s: %w", s.kindName(name), withOutput(err))
@@ -125,6 +127,19 @@ func (s *Set) createOne(ctx context.Context, name, nodeImage string) error {
 		}
 		return s.answers(ctx, name)
 	})
+}
+
+// configOf returns kind's configuration of a cluster.
+func configOf(up UpOptions) *v1alpha4.Cluster {
+	config := &v1alpha4.Cluster{}
+	if up.RestartBackOff > 0 {
+		// https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#configurable-container-restart-delay
+		config.KubeadmConfigPatches = []string{fmt.Sprintf(`kind: KubeletConfiguration
+crashLoopBackOff: {maxContainerRestartPeriod: %s}
+featureGates: {KubeletCrashLoopBackOffMax: true}
+`, up.RestartBackOff)}
+	}
+	return config
 }
 
 // withOutput adds what the command printed whose failure err is: kind's errors

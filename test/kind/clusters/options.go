@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -18,6 +19,9 @@ const Hub = "hub"
 // MaxClusters bounds the managed clusters: a kind cluster takes about 700 MB of
 // memory, and more than this at once is a mistake in a number.
 const MaxClusters = 20
+
+// maxRestartBackOff is the longest time that the kubelet accepts.
+const maxRestartBackOff = 5 * time.Minute
 
 // Options select the clusters.
 type Options struct {
@@ -36,6 +40,10 @@ type UpOptions struct {
 	Clusters int
 	// NodeImage is the nodes' image; empty means kind's own default.
 	NodeImage string
+	// RestartBackOff bounds how long the kubelet waits before it restarts a container
+	// that keeps ending; 0 means the kubelet's default, 5 minutes. It needs Kubernetes
+	// 1.32 or later.
+	RestartBackOff time.Duration
 }
 
 // Validate reports every problem at once.
@@ -60,6 +68,9 @@ func (o UpOptions) Validate() error {
 	}
 	if strings.ContainsAny(o.NodeImage, " \t\n") {
 		problems = append(problems, fmt.Errorf("--node-image=%q is not the name of an image, such as kindest/node:v1.34.4", o.NodeImage))
+	}
+	if o.RestartBackOff != 0 && (o.RestartBackOff < time.Second || o.RestartBackOff > maxRestartBackOff) {
+		problems = append(problems, fmt.Errorf("--restart-back-off=%s: give a time from 1s to %s", o.RestartBackOff, maxRestartBackOff))
 	}
 	return errors.Join(problems...)
 }

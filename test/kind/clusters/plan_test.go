@@ -3,6 +3,7 @@ package clusters
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -82,9 +83,32 @@ func TestValidateSaysEverything(t *testing.T) {
 			t.Errorf("%q does not name %s", err, want)
 		}
 	}
-	for _, wrong := range []UpOptions{{Clusters: -1}, {Clusters: MaxClusters + 1}, {NodeImage: "two words"}} {
+	for _, wrong := range []UpOptions{{Clusters: -1}, {Clusters: MaxClusters + 1}, {NodeImage: "two words"},
+		{RestartBackOff: time.Millisecond}, {RestartBackOff: time.Hour}} {
 		if wrong.Validate() == nil {
 			t.Errorf("no error for %+v", wrong)
 		}
+	}
+}
+
+func TestConfigOf(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		up     UpOptions
+		want   []string
+	}{
+		"nothing is set": {reason: "kind's own configuration, for nodes of every version"},
+		"a shorter wait": {
+			reason: "the kubelet rejects the field without the feature gate",
+			up:     UpOptions{RestartBackOff: 20 * time.Second},
+			want:   []string{"kind: KubeletConfiguration\ncrashLoopBackOff: {maxContainerRestartPeriod: 20s}\nfeatureGates: {KubeletCrashLoopBackOffMax: true}\n"},
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, configOf(c.up).KubeadmConfigPatches); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", c.reason, diff)
+			}
+		})
 	}
 }

@@ -53,6 +53,8 @@ func upCommand(options *clusters.Options) *cobra.Command {
 	}
 	cmd.Flags().IntVar(&up.Clusters, "clusters", 1, "number of managed clusters")
 	cmd.Flags().StringVar(&up.NodeImage, "node-image", "", "image of the nodes; empty: kind's own default")
+	cmd.Flags().DurationVar(&up.RestartBackOff, "restart-back-off", 0,
+		"the longest wait of a kubelet before it restarts a container, from Kubernetes 1.32 on; 0: its default of 5m")
 	return cmd
 }
 
