@@ -57,7 +57,8 @@ build: ## Build the programs into bin/
 
 .PHONY: run
 run: ## Run the lease sidecar on this machine: ARGS='-lease-name=…' (docs/lease-sidecar.md)
-	@go run -trimpath ./cmd/klusterlet-addon-lease-controller $(ARGS)
+	@$(GO_BUILD) -ldflags '$(LDFLAGS)' -o bin/klusterlet-addon-lease-controller ./cmd/klusterlet-addon-lease-controller
+	@exec bin/klusterlet-addon-lease-controller $(ARGS)
 
 .PHONY: image-root
 image-root: build ## Lay the programs out as in the images, for the sandbox's pods
