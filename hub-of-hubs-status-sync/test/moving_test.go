@@ -53,6 +53,15 @@ func TestMovingPage(t *testing.T) {
 	w.must(sync.stop())
 	page.run("Back to the original")
 	page.deployed(originalImage)
+	decision := func() error {
+		_, err := w.get(entryOf(status.KindPlacementDecision).Object, w.namespace, "placement-decision-1")
+		return err
+	}
+	w.must(decision())
+	page.runBlock("Back to the original", 1)
+	if err := decision(); !apierrors.IsNotFound(err) {
+		t.Errorf("our PlacementDecision stayed: %v", err)
+	}
 	left, err := w.answer(`SELECT coalesce(string_agg(what, ', ' ORDER BY what), '') FROM (
 SELECT tgname AS what FROM pg_trigger WHERE NOT tgisinternal AND tgname NOT IN ('set_timestamp', 'move_to_history')
 UNION ALL SELECT indexname FROM pg_indexes WHERE indexdef LIKE '%hub_of_hubs%'
@@ -130,16 +139,25 @@ func ownerSecret(w *world) map[string]any {
 	return map[string]any{"user": owner.User.Username(), "password": password, "host": owner.Hostname(), "port": owner.Port()}
 }
 
-// run runs the commands of the section with this title, with the test's names of the database and of the operator's user.
+// run runs the first commands of the section with this title.
 func (m *movingRun) run(section string) {
 	m.Helper()
-	found := regexp.MustCompile("(?s)\n## (?:[0-9]\\. )?" + section + "\n.*?```\n(.*?)```").FindStringSubmatch(m.text)
-	if found == nil {
-		m.Fatalf("%s has no commands in section %q", movingPage, section)
+	m.runBlock(section, 0)
+}
+
+// runBlock runs one of the blocks of commands of the section with this title, with the test's names of the database and of the
+// operator's user.
+func (m *movingRun) runBlock(section string, number int) {
+	m.Helper()
+	parts := regexp.MustCompile("\n## (?:[0-9]\\. )?"+section+"\n").Split(m.text, 2)
+	text, _, _ := strings.Cut(parts[len(parts)-1], "\n## ")
+	blocks := regexp.MustCompile("(?s)```\n(.*?)```").FindAllStringSubmatch(text, -1)
+	if len(parts) < 2 || len(blocks) <= number {
+		m.Fatalf("%s has not %d blocks of commands in section %q", movingPage, number+1, section)
 	}
 	owner, err := url.Parse(m.owner)
 	m.must(err)
-	commands := strings.NewReplacer("}}/hoh'", "}}"+owner.Path+"'", `"hoh-process-user"`, original.ProcessUser).Replace(found[1])
+	commands := strings.NewReplacer("}}/hoh'", "}}"+owner.Path+"'", `"hoh-process-user"`, original.ProcessUser).Replace(blocks[number][1])
 	command := exec.CommandContext(m.Context(), "bash", "-euo", "pipefail", "-c", commands)
 	command.Dir = m.dir
 	command.Env = append(os.Environ(), "KUBECONFIG="+m.kubeconfig, "DATABASE_URL="+m.owner, "REGISTRY=quay.io/me", "IMAGE_TAG=v1",

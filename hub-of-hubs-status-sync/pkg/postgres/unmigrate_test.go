@@ -108,7 +108,17 @@ func TestUnmigrateLogs(t *testing.T) {
 	}
 }
 
-// TestUnmigrateBesideWriters: the original transport bridges write without pause while the database is migrated and the
+// together is a transaction of several tables, as our report writes it; the original's bridge writes one table in each.
+type together []original.Batch
+
+func (t together) Statements() (all []original.Statement) {
+	for _, batch := range t {
+		all = append(all, batch.Statements()...)
+	}
+	return all
+}
+
+// TestUnmigrateBesideWriters: transport bridges write without pause, also several tables in one transaction, while the database is migrated and the
 // migrations are removed. No bundle fails, and no migration.
 func TestUnmigrateBesideWriters(t *testing.T) {
 	const bridges, rounds = 4, 3
@@ -127,10 +137,9 @@ func TestUnmigrateBesideWriters(t *testing.T) {
 		}
 		group.Go(func() {
 			for ctx.Err() == nil {
-				for _, batch := range []original.Batch{
-					policies, original.Policies{LeafHub: hub, DeletePolicies: []string{id("1")}},
-					objects, original.Objects{Table: "placements", LeafHub: hub, Delete: []string{id("2")}},
-				} {
+				noPolicies := original.Policies{LeafHub: hub, DeletePolicies: []string{id("1")}}
+				noObjects := original.Objects{Table: "placements", LeafHub: hub, Delete: []string{id("2")}}
+				for _, batch := range []original.Batch{policies, objects, together{noPolicies, noObjects}, together{objects, policies}, noPolicies, noObjects} {
 					if err := bridge.Send(context.WithoutCancel(ctx), batch); err != nil {
 						failed.Add(1)
 						t.Logf("a bundle failed: %v", err)
