@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"open-cluster-management.io/helloworld-addon/hub-of-hubs-status-sync/internal/postgrestest/original"
 	"open-cluster-management.io/helloworld-addon/hub-of-hubs-status-sync/pkg/status"
@@ -51,17 +52,23 @@ func TestMovingPage(t *testing.T) {
 	w.field(status.KindPolicy, w.namespace, "policy", "Compliant", "status", "compliant")
 
 	w.must(sync.stop())
-	page.run("Back to the original")
-	page.deployed(originalImage)
-	decision := func() error {
-		_, err := w.get(entryOf(status.KindPlacementDecision).Object, w.namespace, "placement-decision-1")
+	w.annotate(entryOf(status.KindPlacement).Object, "placement", "cluster.open-cluster-management.io/experimental-scheduling-disable", "true")
+	w.createForTest(&unstructured.Unstructured{Object: map[string]any{"apiVersion": "cluster.open-cluster-management.io/v1beta1", "kind": "PlacementDecision",
+		"metadata": map[string]any{"name": "of-ocm-decision-1", "namespace": w.namespace,
+			"labels": map[string]any{"cluster.open-cluster-management.io/placement": "of-ocm"}}}})
+	decision := func(name string) error {
+		_, err := w.get(entryOf(status.KindPlacementDecision).Object, w.namespace, name)
 		return err
 	}
-	w.must(decision())
+	page.run("Back to the original")
+	w.must(decision("placement-decision-1"))
 	page.runBlock("Back to the original", 1)
-	if err := decision(); !apierrors.IsNotFound(err) {
+	if err := decision("placement-decision-1"); !apierrors.IsNotFound(err) {
 		t.Errorf("our PlacementDecision stayed: %v", err)
 	}
+	w.must(decision("of-ocm-decision-1"))
+	page.runBlock("Back to the original", 2)
+	page.deployed(originalImage)
 	left, err := w.answer(`SELECT coalesce(string_agg(what, ', ' ORDER BY what), '') FROM (
 SELECT tgname AS what FROM pg_trigger WHERE NOT tgisinternal AND tgname NOT IN ('set_timestamp', 'move_to_history')
 UNION ALL SELECT indexname FROM pg_indexes WHERE indexdef LIKE '%hub_of_hubs%'
@@ -91,6 +98,16 @@ func (w *world) follows(want float64) {
 		return nil
 	})
 	w.converge()
+}
+
+// annotate adds an annotation to an object.
+func (w *world) annotate(gvk schema.GroupVersionKind, name, key, value string) {
+	w.Helper()
+	object, err := w.get(gvk, w.namespace, name)
+	w.must(err)
+	changed := object.DeepCopy()
+	changed.SetAnnotations(map[string]string{key: value})
+	w.must(w.client.Patch(w.Context(), changed, client.MergeFrom(object)))
 }
 
 // movingRun runs the commands of the page's sections in one directory.

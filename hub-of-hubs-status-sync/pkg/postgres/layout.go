@@ -45,7 +45,7 @@ func neededTables() []string {
 }
 
 // grantTo returns the SQL that grants the reader's role to a user, whose name is quoted where SQL needs it. It has no double
-// quotes, because a log line would have them with backslashes, and so could not be pasted into psql.
+// quotes unless the name has one, because a log line would have them with backslashes, and so could not be pasted into psql.
 func grantTo(user, quoted string) string {
 	if user == quoted {
 		return "GRANT hub_of_hubs_status_reader TO " + user

@@ -26,6 +26,7 @@ const (
 const (
 	logSchema     = "hub_of_hubs"
 	logStateTable = "hub_of_hubs.change_log_state"
+	logTable      = "hub_of_hubs.change_log"
 	addonsTable   = "status.managedclusteraddons"
 )
 
@@ -39,7 +40,7 @@ const (
 //  3. The triggers, table by table: from then on no writer uses the log or the functions.
 //  4. The indexes that use the functions. They are dropped concurrently, so no writer waits meanwhile.
 //  5. The table of add-ons, whose columns use the functions.
-//  6. The schema: the log and the functions, on which nothing depends any more.
+//  6. The schema: the log and the functions. Unmigrate has checked that nothing else depends on them.
 func removal(found []removable) []string {
 	var statements []string
 	drop := func(what string, objects ...removable) {
@@ -71,4 +72,15 @@ func removal(found []removable) []string {
 		}
 	}
 	return statements
+}
+
+// tablesOf returns the names of the tables.
+func tablesOf(found []removable) []string {
+	names := []string{}
+	for _, object := range found {
+		if object.kind == aTable {
+			names = append(names, object.name)
+		}
+	}
+	return names
 }

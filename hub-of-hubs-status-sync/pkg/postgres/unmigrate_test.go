@@ -17,13 +17,14 @@ import (
 	"open-cluster-management.io/helloworld-addon/hub-of-hubs-status-sync/internal/postgrestest/original"
 )
 
-// catalogQuery lists the schemas, relations, columns, triggers and functions of a database.
+// catalogQuery lists the schemas, relations, columns, triggers, indexes and functions of a database.
 const catalogQuery = `SELECT l.line FROM (
 SELECT n.oid AS schema, 'schema ' || n.nspname AS line FROM pg_namespace n
 UNION ALL SELECT c.relnamespace, 'relation ' || c.oid::regclass FROM pg_class c
 UNION ALL SELECT c.relnamespace, 'column ' || c.oid::regclass || '.' || a.attname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
 	WHERE a.attnum > 0 AND NOT a.attisdropped AND c.relkind = 'r'
-UNION ALL SELECT c.relnamespace, 'trigger ' || c.oid::regclass || '.' || t.tgname FROM pg_class c JOIN pg_trigger t ON t.tgrelid = c.oid
+UNION ALL SELECT c.relnamespace, 'trigger ' || pg_get_triggerdef(t.oid) FROM pg_class c JOIN pg_trigger t ON t.tgrelid = c.oid
+UNION ALL SELECT c.relnamespace, 'index ' || pg_get_indexdef(c.oid) || ' valid ' || i.indisvalid FROM pg_class c JOIN pg_index i ON i.indexrelid = c.oid
 UNION ALL SELECT p.pronamespace, 'function ' || p.oid::regprocedure FROM pg_proc p
 ) l JOIN pg_namespace n ON n.oid = l.schema WHERE n.nspname !~ '^(pg_|information_schema$)' ORDER BY 1`
 
@@ -55,7 +56,9 @@ func TestUnmigrate(t *testing.T) {
 	d.must(Migrate(t.Context(), d.url))
 	migrated := d.catalog(t)
 	d.insertRow("managedclusteraddons", "hub1", `{"metadata": {"namespace": "c1", "name": "helloworld"}}`)
-	stays := []string{"column status.leaf_hub_heartbeats.beat", "relation status.compliance_policy_leaf_hub_cluster_idx"}
+	stays := []string{"column status.leaf_hub_heartbeats.beat",
+		"index CREATE INDEX compliance_policy_leaf_hub_cluster_idx ON status.compliance USING btree (id, leaf_hub_name, cluster_name) INCLUDE (compliance, error) valid true",
+		"relation status.compliance_policy_leaf_hub_cluster_idx"}
 	for range 2 {
 		d.must(Unmigrate(t.Context(), d.url))
 		var added []string
@@ -71,6 +74,73 @@ func TestUnmigrate(t *testing.T) {
 	d.must(Migrate(t.Context(), d.url))
 	if diff := cmp.Diff(migrated, d.catalog(t)); diff != "" {
 		t.Errorf("the second migration (-first +second):\n%s", diff)
+	}
+}
+
+// TestUnmigrateRefused: objects that the migrations did not create, and that would be lost or in the way, are named before
+// anything is removed. Without them it is removed.
+func TestUnmigrateRefused(t *testing.T) {
+	d := originalDatabase(t)
+	d.must(Migrate(t.Context(), d.url))
+	migrated := d.catalog(t)
+	const subject = "hub_of_hubs.subject('policies', payload)"
+	for _, c := range []struct{ reason, create, want, drop string }{
+		{"a view of a function", "CREATE VIEW public.v AS SELECT " + subject + " FROM spec.policies", "view v uses it", "DROP VIEW public.v"},
+		{"a column that a function generates", "CREATE TABLE public.notes (payload jsonb, s text GENERATED ALWAYS AS (" + subject + ") STORED)",
+			"column s of table notes uses it", "DROP TABLE public.notes"},
+		{"a constraint of a function", "ALTER TABLE status.placements ADD CONSTRAINT one EXCLUDE ((" + subject + ") WITH =)",
+			"index status.one uses it", "ALTER TABLE status.placements DROP CONSTRAINT one"},
+		{"a view of the add-ons", "CREATE VIEW public.v AS SELECT payload FROM status.managedclusteraddons", "view v uses it", "DROP VIEW public.v"},
+		{"a table in the schema", "CREATE TABLE hub_of_hubs.mine ()", "table hub_of_hubs.mine uses it", "DROP TABLE hub_of_hubs.mine"},
+		{"a table of another owner", "ALTER TABLE status.placements OWNER TO hub_of_hubs_status_reader",
+			"table status.placements has another owner", ""},
+	} {
+		t.Run(c.reason, func(t *testing.T) {
+			d.exec(c.create)
+			url := d.url
+			if c.drop == "" {
+				url = d.anotherOwner(t)
+			}
+			err := Unmigrate(t.Context(), url)
+			if err == nil || !strings.Contains(err.Error(), "nothing was removed: ") || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got error %v, want %q", err, c.want)
+			}
+			if c.drop != "" {
+				d.exec(c.drop)
+			}
+			if diff := cmp.Diff(migrated, d.catalog(t)); diff != "" {
+				t.Errorf("it changed the database (-before +after):\n%s", diff)
+			}
+		})
+	}
+	d.must(Unmigrate(t.Context(), d.url))
+}
+
+// anotherOwner returns the URL of a user who owns the schema of the log, and not the tables.
+func (d *database) anotherOwner(t *testing.T) string {
+	t.Helper()
+	text, err := d.server.NewUser(t.Context(), d.url, "hub_of_hubs_status_writer")
+	d.must(err)
+	user, err := url.Parse(text)
+	d.must(err)
+	owner := d.text("SELECT current_user")
+	d.exec("ALTER SCHEMA hub_of_hubs OWNER TO " + user.User.Username())
+	t.Cleanup(func() {
+		ctx := context.WithoutCancel(t.Context())
+		d.must(d.server.Exec(ctx, d.url, "ALTER SCHEMA hub_of_hubs OWNER TO "+owner))
+		d.must(d.server.Exec(ctx, d.url, "ALTER TABLE status.placements OWNER TO "+owner))
+	})
+	return text
+}
+
+// TestUnmigrateForeign: a table of add-ons that the migrations did not create stays.
+func TestUnmigrateForeign(t *testing.T) {
+	d := originalDatabase(t)
+	d.exec("CREATE TABLE status.managedclusteraddons (name text)")
+	before := d.catalog(t)
+	d.must(Unmigrate(t.Context(), d.url))
+	if diff := cmp.Diff(before, d.catalog(t)); diff != "" {
+		t.Errorf("it changed the database (-before +after):\n%s", diff)
 	}
 }
 
@@ -234,7 +304,8 @@ func TestUnmigrateAtOnce(t *testing.T) {
 	d.must(d.open(reader).CheckSchema(t.Context()))
 }
 
-// TestGrantTo: psql accepts the GRANT of the log as klog prints it, whatever the user's name is.
+// TestGrantTo: the GRANT of the log grants the role whatever the user's name is, and has no double quote, which klog would
+// print with a backslash, unless the name has one.
 func TestGrantTo(t *testing.T) {
 	for _, user := range []string{"test_grant", "test-grant", `Test"Grant's`} {
 		t.Run(user, func(t *testing.T) {
