@@ -171,7 +171,7 @@ func (c *cluster) sandbox(t *testing.T, arguments string) []byte {
 func (c *cluster) command(t *testing.T, env, arguments string) []byte {
 	t.Helper()
 	if os.Getenv(env) == "" {
-		t.Fatalf("%s is not set: test/situations/on-sandbox sets it", env)
+		t.Fatalf("%s is not set: run it by test/situations/on-sandbox or on-kind", env)
 	}
 	output, err := c.shell(t.Context(), env, arguments)
 	must(t, "run the command of "+env, err)

@@ -105,7 +105,7 @@ func (c *cluster) startWith(t *testing.T, d defect) (agent string) {
 }
 
 // anyAgent stands for the ID of an agent that chooses it.
-const anyAgent = ""
+const anyAgent = "*"
 
 // isJoinedAnew waits until the cluster has a new, valid hub kubeconfig.
 func (c *cluster) isJoinedAnew(t *testing.T, agent string, renewed check) {

@@ -36,7 +36,7 @@ var managedClusters = schema.GroupVersionResource{
 var joined = []string{"HubAcceptedManagedCluster", "ManagedClusterJoined", "ManagedClusterConditionAvailable"}
 
 // Join registers the cluster on the first of the hubs under its name and returns when
-// that hub says that it has joined and is available. A cluster that has joined already
+// it has joined that hub and is available there. A cluster that has joined already
 // keeps its credentials. With several hubs the cluster can also join the others.
 func Join(ctx context.Context, hubs []Cluster, cluster Cluster, images Images) error {
 	var bootstraps []bootstrap

@@ -127,7 +127,7 @@ func deploy(ctx context.Context, set *clusters.Set, hubs, managed []ocm.Cluster,
 	return nil
 }
 
-// membership says which clusters of a set join which hubs, and how.
+// membership selects which clusters of a set join which hubs, and how.
 type membership struct {
 	hubAs     string
 	hosted    int
