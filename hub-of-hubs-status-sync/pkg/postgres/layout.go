@@ -36,7 +36,7 @@ func (l *layout) readsNothing() bool { return !slices.ContainsFunc(aggregatedKin
 
 // neededTables returns the tables that following the log of changes needs.
 func neededTables() []string {
-	needed := []string{versionTable, "hub_of_hubs.change_log", "hub_of_hubs.change_log_state", heartbeatTable}
+	needed := []string{versionTable, logTable, logStateTable, heartbeatTable}
 	for _, kind := range aggregatedKinds {
 		needed = append(needed, kind.tables()...)
 	}
@@ -97,9 +97,10 @@ func (l *layout) leftOut() string {
 	return strings.Join(left, ", ")
 }
 
-// tablesQuery returns the user, also as SQL needs its name, the tables of hub-of-hubs and of the migrations, and those that the user can read. to_regclass would
-// return an error for a schema without the right USAGE. PostgreSQL 10 knows all of it.
-const tablesQuery = `SELECT pg_is_in_recovery(), current_user::text, quote_ident(current_user), coalesce(array_agg(t.name), '{}'), coalesce(array_agg(t.name) FILTER (WHERE t.readable), '{}')
+// tablesQuery returns the user, also as SQL needs its name, the tables of hub-of-hubs and of the migrations, and those that the
+// user can read. to_regclass would return an error for a schema without the right USAGE. PostgreSQL 10 knows all of it.
+const tablesQuery = `SELECT pg_is_in_recovery(), current_user::text, quote_ident(current_user),
+	coalesce(array_agg(t.name), '{}'), coalesce(array_agg(t.name) FILTER (WHERE t.readable), '{}')
 FROM (SELECT n.nspname || '.' || c.relname AS name,
 		has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT') AS readable
 	FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace

@@ -4,15 +4,17 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"k8s.io/klog/v2"
 )
 
+// functionsQuery returns the functions of the migrations.
+const functionsQuery = `SELECT oid FROM pg_proc WHERE pronamespace = to_regnamespace('` + logSchema + `')`
+
 // removableQuery returns the removable objects of the database.
 const removableQuery = `
-WITH ours AS (SELECT oid FROM pg_proc WHERE pronamespace = to_regnamespace('` + logSchema + `'))
+WITH ours AS (` + functionsQuery + `)
 SELECT '` + string(aTrigger) + `', quote_ident(t.tgname), format('%I.%I', n.nspname, c.relname)
 FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE NOT t.tgisinternal AND t.tgfoid IN (SELECT oid FROM ours)
@@ -33,7 +35,7 @@ ORDER BY 1, 2, 3`
 // those that use the functions, the tables or the schema, and tables of another owner. Triggers that execute the functions,
 // and indexes that use them, are removable.
 const obstaclesQuery = `
-WITH ours AS (SELECT oid FROM pg_proc WHERE pronamespace = to_regnamespace('` + logSchema + `')),
+WITH ours AS (` + functionsQuery + `),
 tables AS (SELECT to_regclass(name)::oid AS oid FROM unnest($1::text[]) AS tables(name)),
 users AS (
 	SELECT DISTINCT d.classid, d.objid, d.objsubid FROM pg_depend d WHERE d.deptype IN ('n', 'a') AND (
@@ -62,7 +64,7 @@ ORDER BY 1`
 
 // unmigrateInterrupted reports whether Unmigrate was interrupted: it drops the version first, and the functions last.
 const unmigrateInterrupted = `to_regclass('` + versionTable + `') IS NULL
-	AND EXISTS (SELECT FROM pg_proc WHERE pronamespace = to_regnamespace('` + logSchema + `'))`
+	AND EXISTS (` + functionsQuery + `)`
 
 // Unmigrate removes what Migrate added to the tables of hub-of-hubs, so that the original programs find their database as it
 // was: triggers, indexes that use functions of the migrations, the table of add-ons, and the schema hub_of_hubs. Other indexes,
@@ -70,11 +72,7 @@ const unmigrateInterrupted = `to_regclass('` + versionTable + `') IS NULL
 // on meanwhile, as with Migrate; a status report fails. It goes on where an interrupted one stopped. If objects that the
 // migrations did not create use what it removes, it names them and removes nothing.
 func Unmigrate(ctx context.Context, url string) error {
-	return unmigrateWithin(ctx, url, lockWithin)
-}
-
-func unmigrateWithin(ctx context.Context, url string, patience time.Duration) error {
-	return locked(ctx, url, patience, "remove the migrations from the database", (*migration).unmigrate)
+	return locked(ctx, url, lockWithin, "remove the migrations from the database", (*migration).unmigrate)
 }
 
 func (m *migration) unmigrate(ctx context.Context) error {

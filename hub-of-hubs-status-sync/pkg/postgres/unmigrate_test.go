@@ -37,6 +37,14 @@ func (d *database) catalog(t *testing.T) []string {
 	return lines
 }
 
+// hasCatalog fails the test unless the catalog has these lines, as after what was done before.
+func (d *database) hasCatalog(t *testing.T, what string, want []string) {
+	t.Helper()
+	if diff := cmp.Diff(want, d.catalog(t)); diff != "" {
+		t.Errorf("%s (-before +after):\n%s", what, diff)
+	}
+}
+
 func (d *database) must(err error) {
 	d.tb.Helper()
 	if err != nil {
@@ -50,9 +58,7 @@ func TestUnmigrate(t *testing.T) {
 	d := originalDatabase(t)
 	before := d.catalog(t)
 	d.must(Unmigrate(t.Context(), d.url))
-	if diff := cmp.Diff(before, d.catalog(t)); diff != "" {
-		t.Errorf("a database that was never migrated changed (-before +after):\n%s", diff)
-	}
+	d.hasCatalog(t, "a database that was never migrated changed", before)
 	d.must(Migrate(t.Context(), d.url))
 	migrated := d.catalog(t)
 	d.insertRow("managedclusteraddons", "hub1", `{"metadata": {"namespace": "c1", "name": "helloworld"}}`)
@@ -72,9 +78,7 @@ func TestUnmigrate(t *testing.T) {
 		}
 	}
 	d.must(Migrate(t.Context(), d.url))
-	if diff := cmp.Diff(migrated, d.catalog(t)); diff != "" {
-		t.Errorf("the second migration (-first +second):\n%s", diff)
-	}
+	d.hasCatalog(t, "the second migration", migrated)
 }
 
 // TestUnmigrateRefused: objects that the migrations did not create, and that would be lost or in the way, are named before
@@ -108,9 +112,7 @@ func TestUnmigrateRefused(t *testing.T) {
 			if c.drop != "" {
 				d.exec(c.drop)
 			}
-			if diff := cmp.Diff(migrated, d.catalog(t)); diff != "" {
-				t.Errorf("it changed the database (-before +after):\n%s", diff)
-			}
+			d.hasCatalog(t, "it changed the database", migrated)
 		})
 	}
 	d.must(Unmigrate(t.Context(), d.url))
@@ -139,9 +141,7 @@ func TestUnmigrateForeign(t *testing.T) {
 	d.exec("CREATE TABLE status.managedclusteraddons (name text)")
 	before := d.catalog(t)
 	d.must(Unmigrate(t.Context(), d.url))
-	if diff := cmp.Diff(before, d.catalog(t)); diff != "" {
-		t.Errorf("it changed the database (-before +after):\n%s", diff)
-	}
+	d.hasCatalog(t, "it changed the database", before)
 }
 
 // TestUnmigrateOwn: the tables of a database that Migrate created keep their own triggers.
@@ -274,9 +274,7 @@ func TestUnmigrateInterrupted(t *testing.T) {
 			d.must(next(d))
 			want := ""
 			if name == "migrated again" {
-				if diff := cmp.Diff(migrated, d.catalog(t)); diff != "" {
-					t.Errorf("the second migration (-first +second):\n%s", diff)
-				}
+				d.hasCatalog(t, "the second migration", migrated)
 			} else {
 				want = "not migrated"
 			}
