@@ -85,6 +85,12 @@ func (s Store) read() (map[string]string, error) {
 	return images, nil
 }
 
+// Matches reports whether an image has the name: a name without a tag and digest is that of all of
+// them, one with a tag or digest of that image alone.
+func Matches(name, image string) bool {
+	return key(image) == key(name) || repository(image) == name
+}
+
 // repository returns an image's name without its tag and digest.
 func repository(image string) string {
 	name, _, _ := strings.Cut(image, "@")

@@ -59,6 +59,25 @@ func TestResolve(t *testing.T) {
 	}
 }
 
+func TestMatches(t *testing.T) {
+	for _, test := range []struct {
+		name, of, image string
+		want            bool
+	}{
+		{"any tag of the repository", "quay.io/org/app", "quay.io/org/app:v1", true},
+		{"any digest of the repository", "quay.io/org/app", "quay.io/org/app@sha256:01", true},
+		{"a port is no tag", "localhost:5000/app", "localhost:5000/app:v1", true},
+		{"the same tag", "app:v1", "app:v1", true},
+		{"another tag", "app:v1", "app:v2", false},
+		{"the same digest, whatever the tag", "app:v1@sha256:01", "app:v2@sha256:01", true},
+		{"another repository", "app", "app2", false},
+	} {
+		if got := Matches(test.of, test.image); got != test.want {
+			t.Errorf("%s: Matches(%q, %q) = %v", test.name, test.of, test.image, got)
+		}
+	}
+}
+
 func TestParse(t *testing.T) {
 	root := t.TempDir()
 	for _, test := range []struct{ name, mapping, want string }{

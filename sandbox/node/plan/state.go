@@ -125,7 +125,7 @@ func (s ContainerState) NotStarted(id, image, message string, now time.Time, res
 
 func (s ContainerState) ended(t corev1.ContainerStateTerminated, ran time.Duration, now time.Time, restarts bool, b BackOff, name string) ContainerState {
 	s.Started, s.Ready = false, false
-	if b.resetBy(ran) {
+	if b.ResetBy(ran) {
 		s.InRow = 0
 	}
 	wait := b.Delay(s.InRow)
@@ -209,8 +209,8 @@ func (b BackOff) Delay(restartsInRow int) time.Duration {
 	return min(wait, b.Max)
 }
 
-// resetBy reports whether a run of this length resets the back-off.
-func (b BackOff) resetBy(ran time.Duration) bool { return ran >= 2*b.Max }
+// ResetBy reports whether a run of this length resets the back-off.
+func (b BackOff) ResetBy(ran time.Duration) bool { return ran >= 2*b.Max }
 
 // Step is the next step of a pod.
 type Step struct {

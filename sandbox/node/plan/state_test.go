@@ -21,7 +21,7 @@ func TestBackOff(t *testing.T) {
 	if diff := cmp.Diff([]time.Duration{0, 10, 20, 40, 80, 160, 300, 300}, got); diff != "" {
 		t.Error(diff)
 	}
-	if b.resetBy(9*time.Minute) || !b.resetBy(10*time.Minute) {
+	if b.ResetBy(9*time.Minute) || !b.ResetBy(10*time.Minute) {
 		t.Error("a run of ten minutes starts over, a shorter one does not")
 	}
 }
