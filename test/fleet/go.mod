@@ -7,6 +7,7 @@ replace open-cluster-management.io/helloworld-addon/sandbox => ../../sandbox
 require open-cluster-management.io/helloworld-addon/sandbox v0.0.0
 
 require (
+	github.com/google/go-cmp v0.7.0
 	golang.org/x/sync v0.19.0
 	k8s.io/api v0.35.4
 	k8s.io/apimachinery v0.35.4
@@ -22,7 +23,6 @@ require (
 	github.com/go-openapi/jsonreference v0.20.2 // indirect
 	github.com/go-openapi/swag v0.23.0 // indirect
 	github.com/google/gnostic-models v0.7.0 // indirect
-	github.com/google/go-cmp v0.7.0 // indirect
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/josharian/intern v1.0.0 // indirect
 	github.com/json-iterator/go v1.1.12 // indirect

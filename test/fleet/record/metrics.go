@@ -1,0 +1,128 @@
+package record
+
+// The steps of the benchmark, in their order.
+const (
+	Join     = "join"
+	Enable   = "enable"
+	Idle     = "idle"
+	Change   = "change"
+	Restart  = "restart"
+	Rollout  = "rollout"
+	Rotate   = "rotate"
+	Turnover = "turnover"
+)
+
+// The metrics. A metric that several programs or resources have is told apart by its
+// stat.
+const (
+	// FleetStart is the time of `ocm-sandbox up`, Joined that from the first
+	// ManagedCluster's creation to a cluster's first condition Available.
+	FleetStart = "fleet is up"
+	Joined     = "cluster joined"
+
+	// Configured to Available are times since the installation strategy named the
+	// Placement.
+	Configured = "configured by OCM"
+	Shipped    = "ManifestWork shipped"
+	Approved   = "certificate approved"
+	Copied     = "first copy"
+	Available  = "add-on Available"
+	// ShippedLag is the time between the last cluster's Configured and the last
+	// ManifestWork.
+	ShippedLag = "last ManifestWork after the last cluster was configured"
+	// EnableRequests are the controller's, by verb and resource.
+	EnableRequests = "controller's requests per cluster"
+	Throttled      = "controller waited for its own request limit"
+	ControllerCPU  = "controller's CPU time per cluster"
+	Heap           = "controller's live heap"
+	HeapGrowth     = "controller's live heap per cluster"
+	RSS            = "resident memory"
+	ServerCPU      = "API server's CPU time per cluster"
+
+	// IdleRequests are those per minute of a program, leases and their renewal apart.
+	IdleRequests = "requests per minute, leases apart"
+	IdleCPU      = "CPU while idle"
+	ServerMemory = "API server's memory per cluster"
+	Watches      = "watches per cluster"
+
+	// CopyTime is that from the begin of the write on the hub to the write on the
+	// managed cluster.
+	CopyTime     = "hub write to copy"
+	AgainstFloor = "p99 against the floor"
+
+	ControllerBack = "controller ready after a restart"
+	Takeover       = "standby leads after the leader's death"
+	// AgentsBack is the time from the API server's stop to each cluster's next copy.
+	AgentsBack = "agents copy after the API server's restart"
+	// PeakRate is the largest number of requests of one second.
+	PeakRate      = "peak requests after the API server's restart"
+	ListsPerWatch = "lists per watch after the API server's restart"
+	CutCopies     = "copies on clusters that are cut"
+	OthersCopy    = "hub write to copy while others are cut"
+	CatchUp       = "copy after the link is back"
+
+	RolledOut = "configuration rolled out in three groups"
+	// Reached is the share of a group that gets the broken configuration.
+	Reached     = "clusters that get the broken configuration"
+	Stopped     = "stop of the broken configuration reported"
+	Mended      = "configuration taken back"
+	Renewed     = "certificates renewed"
+	RenewalSpan = "time between the first and the last renewal"
+	AfterExpiry = "clusters without a copy after the old certificates' end"
+	Detached    = "cluster detached"
+	Left        = "objects left of detached clusters"
+	Replaced    = "add-on Available on a cluster that joined instead"
+)
+
+// constant are the costs per cluster that have to be the same for a fleet of any size,
+// with the smallest size for which that is measured well.
+var constant = []struct {
+	Key
+	Smallest int
+}{
+	{Key{Enable, EnableRequests, All, "requests", Ours}, 0},
+	{Key{Enable, ControllerCPU, "", "ms", Ours}, 100},
+	{Key{Enable, HeapGrowth, "", "KiB", Ours}, 100},
+}
+
+// Spread is the largest ratio between the constant costs of two sizes.
+const Spread = 1.2
+
+// Constancy is how a cost per cluster differs between sizes.
+type Constancy struct {
+	Key
+	// Sizes are those that were compared, and Ratio the largest cost by the smallest.
+	Sizes []int
+	Ratio float64
+	Pass  bool
+}
+
+// Constant compares the costs per cluster of runs of several sizes. A cost that fewer than
+// two of them have is left out.
+func Constant(records []*Record) []Constancy {
+	var all []Constancy
+	for _, c := range constant {
+		result := Constancy{Key: c.Key}
+		var least, most float64
+		for _, r := range records {
+			value, ok := r.Value(c.Key)
+			if !ok || r.Size < c.Smallest {
+				continue
+			}
+			if len(result.Sizes) == 0 {
+				least, most = value, value
+			}
+			least, most = min(least, value), max(most, value)
+			result.Sizes = append(result.Sizes, r.Size)
+		}
+		if len(result.Sizes) < 2 {
+			continue
+		}
+		if result.Ratio = 1; most != least {
+			result.Ratio = most / least
+		}
+		result.Pass = least >= 0 && result.Ratio <= Spread
+		all = append(all, result)
+	}
+	return all
+}

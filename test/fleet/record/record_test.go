@@ -1,0 +1,97 @@
+package record
+
+import (
+	"bytes"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestJudge(t *testing.T) {
+	yes, no := true, false
+	for _, c := range []struct {
+		name, why string
+		size      int
+		value     float64
+		aim       Aim
+		want      *bool
+		text      string
+	}{
+		{"at the limit", "the limit itself is good", 100, 12, AtMost(12), &yes, "≤ 12"},
+		{"above", "more than the limit misses it", 100, 12.1, AtMost(12), &no, "≤ 12"},
+		{"at least", "a rate has a lower limit", 100, 9, AtLeast(10), &no, "≥ 10"},
+		{"too small a fleet", "20 clusters have no p99 to speak of", 20, 9, AtMost(1.3).For(100, 1000), nil, ""},
+		{"too large a fleet", "the start of 5,000 has no aim", 5000, 900, AtMost(300).For(0, 1000), nil, ""},
+		{"at the bound", "the aim is stated for 1,000", 1000, 200, AtMost(300).For(0, 1000), &yes, "≤ 300"},
+	} {
+		r := &Record{Size: c.size}
+		r.Judge(Figure{Step: "s", Metric: "m", Unit: "u", Value: c.value}, c.aim)
+		if len(r.Figures) != 1 || !cmp.Equal(r.Figures[0].Pass, c.want) || r.Figures[0].Aim != c.text {
+			t.Errorf("%s (%s): got %+v", c.name, c.why, r.Figures)
+		}
+	}
+}
+
+func TestWhatIsMissingIsAMiss(t *testing.T) {
+	r := &Record{Size: 100}
+	r.Add(Figure{Step: "s", Metric: "rate", Value: math.NaN()})
+	if len(r.Figures) > 0 {
+		t.Errorf("a value that is no number: got the figure %v", r.Figures)
+	}
+	r.Judge(Figure{Step: "s", Metric: "ratio", Value: math.NaN()}, AtMost(1))
+	if missed := r.Missed(); len(missed) != 1 || !strings.Contains(missed[0], "ratio") {
+		t.Errorf("a figure with an aim was not measured: missed is %q", missed)
+	}
+}
+
+func TestLatencies(t *testing.T) {
+	var samples []time.Duration
+	for i := range 100 {
+		samples = append(samples, time.Duration(100-i)*time.Second)
+	}
+	r := &Record{Size: 100}
+	r.Latencies(Figure{Step: "s", Metric: "m", Unit: "s"}, samples, 100)
+	want := map[string]float64{P50: 50, P99: 99, All: 100}
+	got := map[string]float64{}
+	for _, f := range r.Figures {
+		got[f.Stat] = f.Value
+	}
+	if diff := cmp.Diff(want, got); diff != "" || len(r.Failures) > 0 {
+		t.Errorf("of 100 clusters (-want +got):\n%s%v", diff, r.Failures)
+	}
+
+	r = &Record{Size: 101}
+	r.Latencies(Figure{Step: "s", Metric: "m", Unit: "ms", Subject: Ours}, samples, 101)
+	if _, ok := r.Value(Key{"s", "m", All, "ms", Ours}); ok || len(r.Missed()) != 1 {
+		t.Errorf("one cluster did not come: there is an end (%v), missed %q", ok, r.Missed())
+	}
+	if got, _ := r.Value(Key{"s", "m", P50, "ms", Ours}); got != 50000 {
+		t.Errorf("p50 in milliseconds: got %v", got)
+	}
+}
+
+func TestReadsWhatItWrites(t *testing.T) {
+	yes := true
+	want := &Record{Size: 5, Started: time.Unix(1000, 0).UTC(), Machine: Machine{CPUs: 2, MemoryMiB: 1024, System: "linux/amd64", Kernel: "6.1", Load: 0.5},
+		Versions: map[string]string{"OCM": "v1"}, Command: "make bench-fleet", Settings: map[string]string{"idle": "1m"},
+		Figures: []Figure{{"s", "m", "p50", "ms", Ours, 1.5, "≤ 2", &yes}}, Failures: []string{"x: y"}}
+	var out bytes.Buffer
+	if err := want.Write(&out); err != nil {
+		t.Fatal(err)
+	}
+	got, err := Read(bytes.NewReader(out.Bytes()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for _, wrong := range []string{`{"size":5,"rows":[]}`, `{"size":0}`, `{`} {
+		if _, err := Read(strings.NewReader(wrong)); err == nil {
+			t.Errorf("%s: no error", wrong)
+		}
+	}
+}
