@@ -50,10 +50,11 @@ func (a *agent) connect() error {
 
 // client returns a client of the managed or the hosting cluster. The proxy in the
 // environment is for the hub. These clusters are reached through a proxy only if the
-// kubeconfig has a proxy-url.
+// kubeconfig has a proxy-url. With options.Managed the caller decides: client-go shares
+// the connections of equal configurations, and no two with a function for the proxy are.
 func (a *agent) client(config *rest.Config) (*kubeclient.Client, error) {
 	a.limit(config)
-	if config.Proxy == nil {
+	if config.Proxy == nil && a.options.Managed == nil {
 		config.Proxy = func(*http.Request) (*url.URL, error) { return nil, nil }
 	}
 	return kubeclient.New(config)
@@ -61,6 +62,9 @@ func (a *agent) client(config *rest.Config) (*kubeclient.Client, error) {
 
 // managedConfig returns the configuration of the managed cluster's client.
 func (a *agent) managedConfig() (*rest.Config, error) {
+	if a.options.Managed != nil {
+		return rest.CopyConfig(a.options.Managed), nil
+	}
 	if a.options.Hosted {
 		if err := a.checkManagedKubeconfig(); err != nil {
 			return nil, err

@@ -6,9 +6,11 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/rest"
 
 	"open-cluster-management.io/helloworld-addon/internal/flagcheck"
 	"open-cluster-management.io/helloworld-addon/manifests"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/httpserver"
 )
 
 // Options are the agent's flags.
@@ -30,7 +32,7 @@ type Options struct {
 	Kubeconfig string
 	// Hosted reports whether the pod runs on another cluster than the managed one.
 	Hosted bool
-	// HealthBindAddress is the address of /healthz and /readyz.
+	// HealthBindAddress is the address of /healthz and /readyz; "0" disables it.
 	HealthBindAddress string
 	// MetricsBindAddress is the address of /metrics; "0" disables it.
 	MetricsBindAddress string
@@ -43,6 +45,13 @@ type Options struct {
 	// two API servers.
 	KubeAPIQPS   float32
 	KubeAPIBurst int
+	// Managed, if not nil, is used instead of Kubeconfig. It has no flag. A process
+	// with many agents sets it, so that they share connections.
+	Managed *rest.Config
+	// Trim returns unused memory to the operating system. It is called after each
+	// period of work, and has no flag. Nil means debug.FreeOSMemory, which collects
+	// the garbage of the whole process: a process with many agents sets another.
+	Trim func()
 
 	flags *pflag.FlagSet
 }
@@ -88,7 +97,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 		"Name of the agent's own pod in the install namespace, to write events on. Empty: no events.")
 	flags.StringVar((*string)(&o.PodUID), manifests.FlagPodUID, string(o.PodUID), "UID of that pod.")
 	flags.StringVar(&o.HealthBindAddress, manifests.FlagHealthBindAddress, o.HealthBindAddress,
-		"Address to serve /healthz and /readyz on, by plain HTTP.")
+		"Address to serve /healthz and /readyz on, by plain HTTP; 0 disables it.")
 	flags.StringVar(&o.MetricsBindAddress, manifests.FlagMetricsBindAddress, o.MetricsBindAddress,
 		"Loopback address to serve /metrics on, and /readyz with details, by plain HTTP; 0 disables it.")
 	flags.DurationVar(&o.LeaseDuration, manifests.FlagLeaseDuration, o.LeaseDuration,
@@ -151,8 +160,8 @@ func (o *Options) Validate() error {
 	if (o.PodName == "") != (o.PodUID == "") {
 		p.Add("--"+manifests.FlagPodName, o.PodName, "it needs --%s: give both or none", manifests.FlagPodUID)
 	}
-	if _, err := flagcheck.Host(o.HealthBindAddress); err != nil {
-		p.Add("--"+manifests.FlagHealthBindAddress, o.HealthBindAddress, "%s: give host:port, such as :8081", err)
+	if _, err := flagcheck.Host(o.HealthBindAddress); err != nil && o.HealthBindAddress != httpserver.Off {
+		p.Add("--"+manifests.FlagHealthBindAddress, o.HealthBindAddress, "%s: give host:port, such as :8081, or 0 to disable it", err)
 	}
 	o.validateMetrics(&p)
 	if o.LeaseDuration < minLeaseDuration || o.LeaseDuration > maxLeaseDuration {
@@ -182,7 +191,7 @@ func (o *Options) validateNames(p *flagcheck.Problems) {
 }
 
 func (o *Options) validateMetrics(p *flagcheck.Problems) {
-	if !o.metricsEnabled() {
+	if o.MetricsBindAddress == httpserver.Off {
 		return
 	}
 	host, err := flagcheck.Host(o.MetricsBindAddress)
@@ -194,8 +203,4 @@ func (o *Options) validateMetrics(p *flagcheck.Problems) {
 		p.Add("--"+manifests.FlagMetricsBindAddress, o.MetricsBindAddress,
 			"metrics are served without authorization and need a loopback address: give localhost:PORT, or 0 to disable it")
 	}
-}
-
-func (o *Options) metricsEnabled() bool {
-	return o.MetricsBindAddress != "0"
 }

@@ -88,7 +88,11 @@ func newAgent(options *Options) (*agent, error) {
 	}
 	a.hub = a.newHub()
 	a.announcer = newAnnouncer(a.hubState, a.clock, nil)
-	a.trimmer = newTrimmer(a.clock, debug.FreeOSMemory)
+	trim := options.Trim
+	if trim == nil {
+		trim = debug.FreeOSMemory
+	}
+	a.trimmer = newTrimmer(a.clock, trim)
 	a.metrics = metrics.New(a.clock, metrics.Sources{Summary: a.summary, Hub: a.hub.Status})
 	a.lease = lease.New(lease.Config{
 		Spec: lease.Spec{

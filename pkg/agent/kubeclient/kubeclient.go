@@ -13,6 +13,7 @@ package kubeclient
 import (
 	"fmt"
 	"net/http"
+	"sync"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -59,21 +60,35 @@ type Client struct {
 	parameters    runtime.ParameterCodec
 }
 
-// New returns a Client for config, whose QPS and Burst apply to ConfigMaps and
-// Secrets together. It sends no request.
-func New(config *rest.Config) (*Client, error) {
+// types is what clients know of the API types. All clients of a process share it,
+// because the scheme is large and never changes.
+type types struct {
+	codecs     serializer.CodecFactory
+	parameters runtime.ParameterCodec
+}
+
+var knownTypes = sync.OnceValues(func() (types, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, coordinationv1.AddToScheme, authorizationv1.AddToScheme, addAddOns} {
 		if err := add(scheme); err != nil {
-			return nil, fmt.Errorf("register API types: %w", err)
+			return types{}, fmt.Errorf("register API types: %w", err)
 		}
 	}
-	codecs := serializer.NewCodecFactory(scheme)
+	return types{codecs: serializer.NewCodecFactory(scheme), parameters: runtime.NewParameterCodec(scheme)}, nil
+})
+
+// New returns a Client for config, whose QPS and Burst apply to ConfigMaps and
+// Secrets together. It sends no request.
+func New(config *rest.Config) (*Client, error) {
+	known, err := knownTypes()
+	if err != nil {
+		return nil, err
+	}
 	httpClient, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("make HTTP client for %s: %w", config.Host, err)
 	}
-	c := &Client{parameters: runtime.NewParameterCodec(scheme)}
+	c := &Client{parameters: known.parameters}
 	for _, group := range []struct {
 		client      *rest.Interface
 		path        string
@@ -87,7 +102,7 @@ func New(config *rest.Config) (*Client, error) {
 		// The API server has no protobuf for custom resources.
 		{&c.addon, "/apis", addonVersion, runtime.ContentTypeJSON},
 	} {
-		if *group.client, err = restClient(config, httpClient, codecs, group.path, group.version, group.contentType); err != nil {
+		if *group.client, err = restClient(config, httpClient, known.codecs, group.path, group.version, group.contentType); err != nil {
 			return nil, err
 		}
 	}
