@@ -2,9 +2,15 @@ module open-cluster-management.io/helloworld-addon/test/fleet
 
 go 1.26.0
 
-replace open-cluster-management.io/helloworld-addon/sandbox => ../../sandbox
+replace (
+	open-cluster-management.io/helloworld-addon/sandbox => ../../sandbox
+	open-cluster-management.io/helloworld-addon/test/bench => ../bench
+)
 
-require open-cluster-management.io/helloworld-addon/sandbox v0.0.0
+require (
+	open-cluster-management.io/helloworld-addon/sandbox v0.0.0
+	open-cluster-management.io/helloworld-addon/test/bench v0.0.0
+)
 
 require (
 	github.com/google/go-cmp v0.7.0

@@ -3,6 +3,7 @@ package procfs
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -131,3 +132,28 @@ func (s snapshot) one(what string, meant func(pid int, args []string) bool) (int
 		return 0, fmt.Errorf("find the process of %s: there are several: %s", what, strings.Join(found, ", "))
 	}
 }
+
+// Tree returns what a process and those below it use, added up by the program's name.
+func Tree(ancestor int) (map[string]Usage, error) {
+	s, err := takeSnapshot()
+	if err != nil {
+		return nil, err
+	}
+	tree := map[string]Usage{}
+	for pid, args := range s.args {
+		if len(args) == 0 || pid != ancestor && !descends(s.parents, pid, ancestor) {
+			continue
+		}
+		one, err := usage(pid)
+		if err != nil {
+			continue // it has ended meanwhile
+		}
+		name := filepath.Base(args[0])
+		sum := tree[name]
+		tree[name] = Usage{CPU: sum.CPU + one.CPU, RSS: sum.RSS + one.RSS, Anon: sum.Anon + one.Anon}
+	}
+	return tree, nil
+}
+
+// Of returns what one process uses.
+func Of(pid int) (Usage, error) { return usage(pid) }

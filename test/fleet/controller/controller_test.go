@@ -1,0 +1,50 @@
+package controller
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestProcess(t *testing.T) {
+	dir := t.TempDir()
+	start := func(script string) *Process {
+		t.Helper()
+		p, err := Start(Options{Name: "it", Dir: dir, Program: "sh", Args: []string{"-c", script}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	p := start(`echo "pod $POD_NAME"; trap 'echo asked; exit 0' TERM; while :; do sleep 0.05; done`)
+	log := func() string {
+		content, err := os.ReadFile(filepath.Join(dir, "it.log"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(content)
+	}
+	for end := time.Now().Add(10 * time.Second); !strings.Contains(log(), "pod it"); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("the log has no line with the pod's name: %s", log())
+		}
+	}
+	if err := p.Err(); err != nil {
+		t.Errorf("it runs: %v", err)
+	}
+	if usage, err := p.Usage(); err != nil || usage.RSS <= 0 {
+		t.Errorf("usage: %v, %v", usage, err)
+	}
+	if err := p.Stop(); err != nil || !strings.Contains(log(), "asked") {
+		t.Errorf("it was not asked to end: %v, %s", err, log())
+	}
+	if err := p.Err(); err == nil || !strings.Contains(err.Error(), "it.log") {
+		t.Errorf("it has ended: %v", err)
+	}
+	p = start(`trap 'echo killed politely' TERM; while :; do sleep 0.05; done`)
+	if err := p.Kill(); err != nil || p.Err() == nil || strings.Contains(log(), "politely") {
+		t.Errorf("killed: %v, %s", err, log())
+	}
+}

@@ -1,0 +1,46 @@
+package flows
+
+// Names of kinds that are treated apart.
+const (
+	// Leases are the renewals of leases, by which a program shows that it lives.
+	Leases = "leases"
+	// Watches are the starts of watches.
+	Watches = "watch"
+	// Lists are lists of any resource.
+	Lists = "list"
+)
+
+const (
+	addonGroup = "addon.open-cluster-management.io"
+	workGroup  = "work.open-cluster-management.io"
+)
+
+// Controller are the kinds of requests of an add-on's hub controller.
+var Controller = []Kind{
+	{"*", "coordination.k8s.io", "leases"},
+	{"watch", "*", "*"},
+	{"list", "*", "*"},
+	{"get", addonGroup, "managedclusteraddons"},
+	{"update", addonGroup, "managedclusteraddons"},
+	{"patch", addonGroup, "managedclusteraddons"},
+	{"patch", addonGroup, "managedclusteraddons/status"},
+	{"*", addonGroup, "clustermanagementaddons"},
+	{"get", workGroup, "manifestworks"},
+	{"create", workGroup, "manifestworks"},
+	{"patch", workGroup, "manifestworks"},
+	{"update", workGroup, "manifestworks"},
+	{"*", "rbac.authorization.k8s.io", "*"},
+	{"*", "*", "events"},
+	{"update", "certificates.k8s.io", "certificatesigningrequests/approval"},
+	{"delete", "certificates.k8s.io", "certificatesigningrequests"},
+	{"*", "*", "*"},
+}
+
+// Agents are the kinds of requests of agents.
+var Agents = []Kind{
+	{"*", "coordination.k8s.io", "leases"},
+	{"watch", "*", "*"},
+	{"list", "*", "*"},
+	{"*", "*", "events"},
+	{"*", "*", "*"},
+}
