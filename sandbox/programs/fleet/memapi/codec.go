@@ -6,14 +6,31 @@ import (
 	"net/http"
 	"strings"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/util/json"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/yaml"
 )
+
+// knownTypes has the types of which bodies in protobuf and strategic merge patches are
+// understood: those of Kubernetes.
+var (
+	knownTypes = newTypes()
+	bodies     = serializer.NewCodecFactory(knownTypes).UniversalDeserializer()
+)
+
+func newTypes() *runtime.Scheme {
+	all := runtime.NewScheme()
+	utilruntime.Must(scheme.AddToScheme(all))
+	utilruntime.Must(apiextensionsv1.AddToScheme(all))
+	return all
+}
 
 // mediaType returns a content type without its parameters.
 func mediaType(header string) string {
@@ -48,7 +65,7 @@ func decodeBody(k *kind, r *request) (*unstructured.Unstructured, error) {
 		}
 		body = converted
 	case runtime.ContentTypeProtobuf:
-		obj, gvk, err := scheme.Codecs.UniversalDeserializer().Decode(body, nil, nil)
+		obj, gvk, err := bodies.Decode(body, nil, nil)
 		if err != nil {
 			return nil, badBody(k, err)
 		}
@@ -96,7 +113,7 @@ func decodeDelete(r *request) (metav1.DeleteOptions, error) {
 	switch {
 	case len(r.body) == 0:
 	case mediaType(r.header.Get("Content-Type")) == runtime.ContentTypeProtobuf:
-		obj, _, err := scheme.Codecs.UniversalDeserializer().Decode(r.body, nil, &o)
+		obj, _, err := bodies.Decode(r.body, nil, &o)
 		if decoded, ok := obj.(*metav1.DeleteOptions); err != nil || !ok {
 			return o, apierrors.NewBadRequest(fmt.Sprintf("the options of the deletion cannot be read: %v", err))
 		} else if decoded != &o {

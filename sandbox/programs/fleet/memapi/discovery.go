@@ -31,6 +31,9 @@ func (a *API) discover(path string) (answer, bool) {
 			TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}, Groups: a.groups()}), true
 	}
 	parts := strings.Split(path[1:], "/")
+	if strings.HasPrefix(path, "/openapi/v3") {
+		return a.openAPI(strings.TrimPrefix(path, "/openapi/v3")), true
+	}
 	switch {
 	case len(parts) == 2 && parts[0] == "api":
 		return a.resources(parts[1]), true
@@ -126,4 +129,31 @@ func (a *API) resources(groupVersion string) answer {
 		return failure(notFound())
 	}
 	return encoded(list)
+}
+
+// openAPI answers with as much of an OpenAPI document as kubectl needs to leave the
+// validation of what it applies to the server: the paths and that they know the parameter
+// fieldValidation. The documents have no schemas.
+func (a *API) openAPI(path string) answer {
+	document := map[string]any{}
+	for _, k := range a.served() {
+		root := "apis/" + k.apiVersion()
+		if k.Group == "" {
+			root = "api/" + k.Version
+		}
+		switch path {
+		case "":
+			document[root] = map[string]string{"serverRelativeURL": "openapi/v3/" + root}
+		case "/" + root:
+			document["/"+root+"/"+k.Resource+"/{name}"] = map[string]any{"patch": map[string]any{
+				"parameters": []any{map[string]string{"name": "fieldValidation", "in": "query"}},
+				"x-kubernetes-group-version-kind": map[string]string{
+					"group": k.Group, "version": k.Version, "kind": k.name},
+			}}
+		}
+	}
+	if len(document) == 0 {
+		return failure(notFound())
+	}
+	return encoded(map[string]any{"openapi": "3.0.0", "info": map[string]string{"title": "Kubernetes", "version": kubernetesVersion}, "paths": document})
 }

@@ -1,6 +1,7 @@
 package memapi
 
 import (
+	"context"
 	"net/http/httptest"
 	"testing"
 	"time"
@@ -41,15 +42,21 @@ func clusters(t *testing.T, o Options, test func(t *testing.T, c *cluster)) {
 			s := NewServer(o)
 			a := s.Add(t.Context(), "fleet-0001")
 			c := &cluster{api: a, server: s, config: way.config(t, s, a)}
-			var err error
-			if c.kube, err = kubernetes.NewForConfig(c.config); err != nil {
-				t.Fatal(err)
-			}
-			if c.dynamic, err = dynamic.NewForConfig(c.config); err != nil {
-				t.Fatal(err)
-			}
+			c.connect(t)
 			test(t, c)
 		})
+	}
+}
+
+// connect makes the clients of c.config.
+func (c *cluster) connect(t *testing.T) {
+	t.Helper()
+	var err error
+	if c.kube, err = kubernetes.NewForConfig(c.config); err != nil {
+		t.Fatal(err)
+	}
+	if c.dynamic, err = dynamic.NewForConfig(c.config); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -64,5 +71,23 @@ func remote(t *testing.T, s *Server, cluster string) *rest.Config {
 	return &rest.Config{
 		Host: web.URL + "/clusters/" + cluster, BearerToken: testToken, QPS: -1,
 		TLSClientConfig: rest.TLSClientConfig{Insecure: true},
+	}
+}
+
+// eventually waits until condition is nil, and fails with its last error.
+func eventually(t *testing.T, condition func(ctx context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	for {
+		err := condition(ctx)
+		if err == nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatal(err)
+		case <-time.After(5 * time.Millisecond):
+		}
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
-	"k8s.io/client-go/kubernetes/scheme"
 )
 
 // patched returns the object that a patch makes of the stored one.
@@ -50,7 +49,7 @@ func patch(k *kind, current []byte, r *request) ([]byte, error) {
 		}
 		return data, nil
 	case types.StrategicMergePatchType:
-		typed, err := scheme.Scheme.New(k.gvk())
+		typed, err := knownTypes.New(k.gvk())
 		if err != nil {
 			return nil, unsupported(media)
 		}

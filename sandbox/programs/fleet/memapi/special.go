@@ -2,6 +2,7 @@ package memapi
 
 import (
 	"fmt"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -18,6 +19,8 @@ var (
 	accounts    = schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}
 	deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 	jobs        = schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"}
+	coreEvents  = schema.GroupVersionResource{Version: "v1", Resource: "events"}
+	newEvents   = schema.GroupVersionResource{Group: "events.k8s.io", Version: "v1", Resource: "events"}
 	crds        = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 )
 
@@ -35,6 +38,30 @@ func (a *API) changed(k *kind, e *event) {
 		a.serveCustom()
 	case deployments, jobs:
 		a.syncWorkload(k, e.name)
+	case coreEvents, newEvents:
+		if e.what == watch.Added {
+			a.expireEvents(k)
+		}
+	}
+}
+
+// eventLife is how long an API server keeps Events.
+const eventLife = time.Hour
+
+// expireEvents removes the Events that are too old.
+func (a *API) expireEvents(k *kind) {
+	oldest := a.server.clock.Now().Add(-eventLife).Unix()
+	for n, e := range a.table(k.GroupResource()).objects {
+		if e.stored >= oldest {
+			continue
+		}
+		obj, err := e.decode()
+		if err == nil {
+			_, err = a.remove(k, n, obj)
+		}
+		if err != nil {
+			a.log.Error(err, "Failed to remove old event", "object", n.String())
+		}
 	}
 }
 

@@ -27,6 +27,7 @@ type entry struct {
 	data        []byte // the object as JSON, with its resource version
 	revision    uint64 // its resource version
 	version     string // the API version in which data is, for example v1
+	stored      int64  // when, in seconds of Unix time
 	uid         types.UID
 	owners      []types.UID // of metadata.ownerReferences
 	terminating bool        // has a deletionTimestamp
@@ -126,6 +127,7 @@ func (a *API) put(k *kind, obj *unstructured.Unstructured) (*entry, error) {
 	if before == nil {
 		what = watch.Added
 	}
+	now.stored = a.server.clock.Now().Unix()
 	t.objects[n] = now
 	a.record(k, &event{what: what, name: n, now: now, before: before})
 	return now, nil

@@ -142,7 +142,7 @@ func (a *API) syncJob(key workloadKey, w *workload, e *entry) (any, error) {
 		w.stopTimer()
 		return nil, nil
 	}
-	if w.pod == nil && w.timer == nil {
+	if w.pod == nil && w.timer == nil && !w.ready {
 		a.startPod(key, w, fmt.Sprintf("%s-%s", j.Name, utilrand.String(5)), &j.Spec.Template)
 		if w.started.IsZero() {
 			w.started = metav1.NewTime(a.server.clock.Now())
