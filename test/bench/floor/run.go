@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	watchtools "k8s.io/client-go/tools/watch"
 )
@@ -27,23 +28,25 @@ const (
 
 // Options set what is copied where.
 type Options struct {
-	// HubKubeconfig is a file; the managed cluster is that of the pod.
-	HubKubeconfig string
+	// Hub and Managed configure the clients of the two API servers.
+	Hub, Managed *rest.Config
 	// Source is the namespace on the hub, Target that of the copies.
 	Source, Target string
+	// Selector selects ConfigMaps of the hub by label; empty selects all.
+	Selector string
 }
 
 // Run copies until ctx ends or something fails.
 func Run(ctx context.Context, options Options) error {
-	sources, err := client(options.HubKubeconfig, options.Source)
+	sources, err := client(options.Hub, options.Source)
 	if err != nil {
 		return err
 	}
-	copies, err := client("", options.Target)
+	copies, err := client(options.Managed, options.Target)
 	if err != nil {
 		return err
 	}
-	known, changes, resourceVersion, err := compare(ctx, sources, copies)
+	known, changes, resourceVersion, err := compare(ctx, sources, copies, options.Selector)
 	if err != nil {
 		return err
 	}
@@ -56,7 +59,7 @@ func Run(ctx context.Context, options Options) error {
 			}
 		}
 		changes = nil
-		return follow(ctx, sources, resourceVersion, queues)
+		return follow(ctx, sources, options.Selector, resourceVersion, queues)
 	})
 	if err := group.Wait(); !errors.Is(err, context.Canceled) {
 		return err
@@ -65,8 +68,8 @@ func Run(ctx context.Context, options Options) error {
 }
 
 // compare reads both sides once; what it lists is not kept.
-func compare(ctx context.Context, sources, copies *configMaps) (map[string]version, []change, string, error) {
-	listed, err := sources.List(ctx, metav1.ListOptions{})
+func compare(ctx context.Context, sources, copies *configMaps, selector string) (map[string]version, []change, string, error) {
+	listed, err := sources.List(ctx, metav1.ListOptions{LabelSelector: selector})
 	if err != nil {
 		return nil, nil, "", fmt.Errorf("list the ConfigMaps of the hub: %w", err)
 	}
@@ -79,9 +82,10 @@ func compare(ctx context.Context, sources, copies *configMaps) (map[string]versi
 }
 
 // follow hands on every change after the resource version.
-func follow(ctx context.Context, sources *configMaps, resourceVersion string, queues queues) error {
+func follow(ctx context.Context, sources *configMaps, selector, resourceVersion string, queues queues) error {
 	watcher, err := watchtools.NewRetryWatcherWithContext(ctx, resourceVersion, &cache.ListWatch{
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			options.LabelSelector = selector
 			return sources.Watch(ctx, options)
 		},
 	})
