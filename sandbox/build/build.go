@@ -28,29 +28,40 @@ type Options struct {
 	Module string
 	// Out is the directory that the programs are written to.
 	Out string
-	// Only lists the programs to build; empty means all.
+	// Only lists the programs to build; empty means those that every sandbox runs.
 	Only []string
+	// Fleet adds the program that only a sandbox with a fleet runs.
+	Fleet bool
 	// Progress receives messages about the program being built.
 	Progress io.Writer
 }
 
 // program is one to build: its file's name and its package.
-type program struct{ name, pkg string }
+type program struct {
+	name, pkg string
+	// fleet marks a program for fleets. It is part of the module itself, so its sources
+	// belong to its fingerprint.
+	fleet bool
+}
 
 // programs is in the order of building: the large ones first, because the others find
 // their packages in Go's cache.
 var programs = []program{
-	{"etcd", "go.etcd.io/etcd/server/v3"},
-	{"etcdutl", "go.etcd.io/etcd/etcdutl/v3"},
-	{"kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver"},
-	{"kube-controller-manager", "k8s.io/kubernetes/cmd/kube-controller-manager"},
-	{"kube-scheduler", "k8s.io/kubernetes/cmd/kube-scheduler"},
-	{"kubectl", "k8s.io/kubernetes/cmd/kubectl"},
-	{"registration", "open-cluster-management.io/ocm/cmd/registration"},
-	{"work", "open-cluster-management.io/ocm/cmd/work"},
-	{"placement", "open-cluster-management.io/ocm/cmd/placement"},
-	{"addon", "open-cluster-management.io/ocm/cmd/addon"},
+	{name: "etcd", pkg: "go.etcd.io/etcd/server/v3"},
+	{name: "etcdutl", pkg: "go.etcd.io/etcd/etcdutl/v3"},
+	{name: "kube-apiserver", pkg: "k8s.io/kubernetes/cmd/kube-apiserver"},
+	{name: "kube-controller-manager", pkg: "k8s.io/kubernetes/cmd/kube-controller-manager"},
+	{name: "kube-scheduler", pkg: "k8s.io/kubernetes/cmd/kube-scheduler"},
+	{name: "kubectl", pkg: "k8s.io/kubernetes/cmd/kubectl"},
+	{name: "registration", pkg: "open-cluster-management.io/ocm/cmd/registration"},
+	{name: "work", pkg: "open-cluster-management.io/ocm/cmd/work"},
+	{name: "placement", pkg: "open-cluster-management.io/ocm/cmd/placement"},
+	{name: "addon", pkg: "open-cluster-management.io/ocm/cmd/addon"},
+	{name: FleetProgram, pkg: "./fleet", fleet: true},
 }
+
+// FleetProgram runs the simulated clusters of a fleet.
+const FleetProgram = "ocm-fleet"
 
 // Manifests is the directory below Out with the manifests of OCM's module.
 const Manifests = "ocm-manifests"
@@ -71,10 +82,17 @@ func Programs(ctx context.Context, options Options) error {
 		return fmt.Errorf("create the programs' directory: %w", err)
 	}
 	for i, p := range programs {
-		if b.current(p.name) || !b.wanted(p.name) {
+		if !b.wanted(p) {
 			continue
 		}
-		if err := b.build(ctx, p, i+1); err != nil {
+		fingerprint, err := b.fingerprintOf(p)
+		if err != nil {
+			return err
+		}
+		if b.current(p.name, fingerprint) {
+			continue
+		}
+		if err := b.build(ctx, p, i+1, fingerprint); err != nil {
 			return err
 		}
 	}
@@ -96,8 +114,11 @@ func unknown(names []string) []string {
 }
 
 // wanted reports whether the program is to be built.
-func (b *builder) wanted(name string) bool {
-	return len(b.Only) == 0 || slices.Contains(b.Only, name)
+func (b *builder) wanted(p program) bool {
+	if len(b.Only) > 0 {
+		return slices.Contains(b.Only, p.name)
+	}
+	return b.Fleet || !p.fleet
 }
 
 type builder struct {
@@ -150,6 +171,31 @@ func (b *builder) inspect(ctx context.Context) (err error) {
 	return nil
 }
 
+// fingerprintOf returns a fingerprint of all inputs of the program.
+func (b *builder) fingerprintOf(p program) (string, error) {
+	if !p.fleet {
+		return b.fingerprint, nil
+	}
+	hash := sha256.New()
+	_, _ = io.WriteString(hash, b.fingerprint)
+	sources := os.DirFS(filepath.Join(b.Module, filepath.FromSlash(p.pkg)))
+	err := fs.WalkDir(sources, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.IsDir() && entry.Name() == "testdata" {
+			return fs.SkipDir
+		}
+		if err != nil || entry.IsDir() || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		content, err := fs.ReadFile(sources, path)
+		_, _ = fmt.Fprintf(hash, "%s %d\n%s", path, len(content), content)
+		return err
+	})
+	if err != nil {
+		return "", fmt.Errorf("read the sources of %s: %w", p.name, err)
+	}
+	return hex.EncodeToString(hash.Sum(nil)), nil
+}
+
 // linkFlags returns the flags that set Kubernetes' version in its programs: some clients
 // reject an API server with the version v0.0.0.
 func linkFlags(version string) string {
@@ -162,10 +208,10 @@ func linkFlags(version string) string {
 
 func (b *builder) stamp(name string) string { return filepath.Join(b.Out, "."+name+".stamp") }
 
-// current reports whether the program exists and its stamp has the present fingerprint.
-func (b *builder) current(name string) bool {
+// current reports whether the program exists and its stamp has the fingerprint.
+func (b *builder) current(name, fingerprint string) bool {
 	content, err := os.ReadFile(b.stamp(name))
-	if err != nil || string(content) != b.fingerprint {
+	if err != nil || string(content) != fingerprint {
 		return false
 	}
 	_, err = os.Stat(filepath.Join(b.Out, name))
@@ -180,8 +226,8 @@ func (b *builder) forget(name string) error {
 	return nil
 }
 
-func (b *builder) build(ctx context.Context, p program, n int) error {
-	if !b.announcedFirstBuild {
+func (b *builder) build(ctx context.Context, p program, n int, fingerprint string) error {
+	if !b.announcedFirstBuild && !p.fleet {
 		b.announcedFirstBuild = true
 		b.say("building Kubernetes %s, etcd and OCM from their Go modules: once, 8 to 10 minutes on two cores", b.kubernetes)
 	}
@@ -207,7 +253,7 @@ func (b *builder) build(ctx context.Context, p program, n int) error {
 	if err != nil {
 		return fmt.Errorf("build %s: %w", p.name, err)
 	}
-	if err := os.WriteFile(b.stamp(p.name), []byte(b.fingerprint), 0o644); err != nil {
+	if err := os.WriteFile(b.stamp(p.name), []byte(fingerprint), 0o644); err != nil {
 		return fmt.Errorf("write the stamp of %s: %w", p.name, err)
 	}
 	return nil
@@ -234,7 +280,7 @@ func (b *builder) say(format string, args ...any) {
 // manifests copies OCM's manifests beside its programs.
 func (b *builder) manifests() error {
 	to := filepath.Join(b.Out, Manifests)
-	if b.current(Manifests) {
+	if b.current(Manifests, b.fingerprint) {
 		return nil
 	}
 	if err := b.forget(Manifests); err != nil {

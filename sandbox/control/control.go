@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"open-cluster-management.io/helloworld-addon/sandbox/fleet"
 	"open-cluster-management.io/helloworld-addon/sandbox/ocm"
 	"open-cluster-management.io/helloworld-addon/sandbox/process"
 	"open-cluster-management.io/helloworld-addon/sandbox/statedir"
@@ -70,8 +71,14 @@ func CutFile(clusterDir, hub string, moved bool) string {
 // SetLink cuts the programs and pods of a managed cluster off from a hub, or connects them
 // again, and returns when that has happened. A cut behaves like a network that loses every
 // packet: connections stay open and nothing passes. With oldURL, the link to the hub's other
-// URL stays as it is.
+// URL stays as it is. A fleet's cluster has one URL of the first hub alone.
 func (s *Sandbox) SetLink(ctx context.Context, cluster, hub string, oldURL, up bool) error {
+	if _, ok := fleet.Number(cluster); ok && s.record.Fleet != nil {
+		if oldURL || hub != s.hubs()[0] {
+			return fmt.Errorf("%s is a cluster of the fleet, which knows one URL of %s alone", cluster, s.hubs()[0])
+		}
+		return s.setFleetLinks(ctx, []string{cluster}, up)
+	}
 	_, clusterErr := s.cluster(cluster)
 	_, hubErr := s.hub(hub)
 	if err := errors.Join(clusterErr, hubErr); err != nil {

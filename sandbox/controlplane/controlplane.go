@@ -77,6 +77,16 @@ type Options struct {
 	// CertificateLife is the life of the client certificates that the cluster signs
 	// on request; 0 selects kube-controller-manager's default, a year.
 	CertificateLife time.Duration
+	// Load prepares the cluster for many clients.
+	Load Load
+}
+
+// Load describes the clients of a control plane. The zero Load selects the defaults of Kubernetes.
+type Load struct {
+	// Clusters is the number of managed clusters of a hub.
+	Clusters int
+	// QPS is the rate of requests of each controller, with bursts of twice as many.
+	QPS int
 }
 
 // Cluster is a running control plane.

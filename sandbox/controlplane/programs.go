@@ -14,6 +14,10 @@ const (
 	serviceAddress = "10.0.0.1"
 )
 
+// etcdQuota is the largest size of etcd's data with many clusters. It is the largest that etcd
+// recommends: https://etcd.io/docs/v3.6/dev-guide/limit/#storage-size-limit
+const etcdQuota = 8 << 30
+
 // controllers selects all controllers of kube-controller-manager but those of clouds and node
 // networks, which the sandbox does not have.
 const controllers = "*,-nodeipam,-node-route-controller,-cloud-node-lifecycle-controller,-service-lb-controller"
@@ -55,7 +59,7 @@ func (c *Cluster) programs() []process.Spec {
 func (c *Cluster) etcd() process.Spec {
 	client := fmt.Sprintf("http://127.0.0.1:%d", c.port(0))
 	peer := fmt.Sprintf("http://127.0.0.1:%d", c.port(1))
-	return c.Program("etcd", "etcd", append(EtcdMember(c.Name, c.Index),
+	spec := c.Program("etcd", "etcd", append(EtcdMember(c.Name, c.Index),
 		"--data-dir="+EtcdDir(c.Dir),
 		"--listen-client-urls="+client,
 		"--advertise-client-urls="+client,
@@ -64,11 +68,15 @@ func (c *Cluster) etcd() process.Spec {
 		"--unsafe-no-fsync",
 		"--log-level=warn",
 	)...)
+	if c.Load.Clusters > 0 {
+		spec.Args = append(spec.Args, fmt.Sprintf("--quota-backend-bytes=%d", int64(etcdQuota)))
+	}
+	return spec
 }
 
 func (c *Cluster) apiServer() process.Spec {
 	ca, f := c.Authority.CertFile(), c.files
-	return c.Program("kube-apiserver", "kube-apiserver",
+	spec := c.Program("kube-apiserver", "kube-apiserver",
 		"--bind-address="+c.Address,
 		"--advertise-address="+c.Address,
 		fmt.Sprintf("--secure-port=%d", APIPort),
@@ -100,7 +108,17 @@ func (c *Cluster) apiServer() process.Spec {
 		"--proxy-client-key-file="+f.frontProxy.KeyFile,
 		"--profiling=false",
 	)
+	if c.Load.Clusters > 0 {
+		// old revisions of thousands of leases and statuses are most of etcd's data
+		spec.Args = append(spec.Args, "--etcd-compaction-interval=1m")
+		spec.Env = append(spec.Env, fmt.Sprintf("GOMEMLIMIT=%dMiB", memoryLimit(c.Load.Clusters)))
+	}
+	return spec
 }
+
+// memoryLimit returns the memory in MiB above which the API server of a hub collects garbage earlier
+// than Go's default, by which it would use about twice the memory of its live objects.
+func memoryLimit(clusters int) int { return 1024 + 3*clusters/2 }
 
 func (c *Cluster) controllerManager() process.Spec {
 	args := []string{
@@ -119,6 +137,9 @@ func (c *Cluster) controllerManager() process.Spec {
 	}
 	if c.CertificateLife > 0 {
 		args = append(args, "--cluster-signing-duration="+c.CertificateLife.String())
+	}
+	if qps := c.Load.QPS; qps > 0 {
+		args = append(args, fmt.Sprintf("--kube-api-qps=%d", qps), fmt.Sprintf("--kube-api-burst=%d", 2*qps))
 	}
 	return c.Program("kube-controller-manager", "kube-controller-manager", args...)
 }

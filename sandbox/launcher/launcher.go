@@ -18,6 +18,7 @@ import (
 
 	"open-cluster-management.io/helloworld-addon/sandbox/build"
 	"open-cluster-management.io/helloworld-addon/sandbox/container"
+	"open-cluster-management.io/helloworld-addon/sandbox/control"
 	"open-cluster-management.io/helloworld-addon/sandbox/images"
 	"open-cluster-management.io/helloworld-addon/sandbox/statedir"
 	"open-cluster-management.io/helloworld-addon/sandbox/supervisor"
@@ -58,21 +59,14 @@ func Up(ctx context.Context, options Options) error {
 }
 
 func start(ctx context.Context, options Options, dir *statedir.Dir) error {
-	if err := build.Programs(ctx, build.Options{Module: options.Module, Out: options.Programs, Progress: options.Out}); err != nil {
+	if err := build.Programs(ctx, build.Options{Module: options.Module, Out: options.Programs, Fleet: options.Fleet.Clusters > 0, Progress: options.Out}); err != nil {
 		return err
 	}
-	for _, mapping := range options.Images {
-		name, root, err := images.Parse(mapping)
-		if err != nil {
-			return err
-		}
-		if err := images.In(options.Dir).Add(name, root); err != nil {
-			return err
-		}
+	if err := options.addImages(); err != nil {
+		return err
 	}
 	started := time.Now()
-	record := statedir.Record{Clusters: options.names(), Hubs: options.Hubs}
-	listeners, err := listen(&record)
+	record, listeners, err := options.listen()
 	if err != nil {
 		return err
 	}
@@ -117,26 +111,57 @@ func start(ctx context.Context, options Options, dir *statedir.Dir) error {
 	return nil
 }
 
-// listen opens a free port of 127.0.0.1 for each cluster's API server. The ports stay bound
-// until the sandbox ends, so no other program can take them.
-func listen(record *statedir.Record) ([]*os.File, error) {
-	var files []*os.File
-	for range record.Clusters {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
+// addImages maps the images.
+func (o *Options) addImages() error {
+	for _, mapping := range o.Images {
+		name, root, err := images.Parse(mapping)
 		if err != nil {
-			closeAll(files)
-			return nil, fmt.Errorf("open a port for an API server: %w", err)
+			return err
 		}
-		record.Ports = append(record.Ports, listener.Addr().(*net.TCPAddr).Port)
-		file, err := listener.(*net.TCPListener).File()
-		_ = listener.Close()
-		if err != nil {
+		if err := images.In(o.Dir).Add(name, root); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// listen opens a free port of 127.0.0.1 for each cluster's API server, and one for a fleet, and returns
+// the sandbox's record with the ports. They stay bound until the sandbox ends, so no other program can
+// take them.
+func (o *Options) listen() (record statedir.Record, files []*os.File, err error) {
+	record = statedir.Record{Clusters: o.names(), Hubs: o.Hubs}
+	ports := []*int{}
+	record.Ports = make([]int, len(record.Clusters))
+	for i := range record.Ports {
+		ports = append(ports, &record.Ports[i])
+	}
+	if o.Fleet.Clusters > 0 {
+		if err := control.RaiseDescriptors(); err != nil {
+			return record, nil, err
+		}
+		record.Fleet = &statedir.Fleet{Cuttable: o.Fleet.Cuttable}
+		ports = append(ports, &record.Fleet.Port)
+	}
+	for _, port := range ports {
+		var file *os.File
+		if file, *port, err = listenLocal(); err != nil {
 			closeAll(files)
-			return nil, fmt.Errorf("pass on the port of an API server: %w", err)
+			return record, nil, fmt.Errorf("open a port for an API server: %w", err)
 		}
 		files = append(files, file)
 	}
-	return files, nil
+	return record, files, nil
+}
+
+// listenLocal listens on a free port of 127.0.0.1.
+func listenLocal() (*os.File, int, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, 0, err
+	}
+	defer func() { _ = listener.Close() }()
+	file, err := listener.(*net.TCPListener).File()
+	return file, listener.Addr().(*net.TCPAddr).Port, err
 }
 
 // supervise starts the supervisor, which inherits the files as descriptors from 3 on.
@@ -155,6 +180,7 @@ func supervise(options Options, clusters []string, files []*os.File) (*exec.Cmd,
 		"--certificate-life=" + options.CertificateLife.String(), "--hub-as=" + options.HubAs,
 		"--addon-auth=" + options.Agents.AddonAuth, "--addon-token-life=" + options.Agents.AddonTokenLife.String(),
 		"--status-sync-interval=" + options.Agents.StatusSyncInterval.String()}
+	args = append(args, fleetArgs(options.Fleet)...)
 	cmd := exec.Command(self, append(args, clusters...)...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.ExtraFiles = files

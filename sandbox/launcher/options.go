@@ -13,6 +13,7 @@ import (
 
 	"open-cluster-management.io/helloworld-addon/sandbox/images"
 	"open-cluster-management.io/helloworld-addon/sandbox/ocm"
+	"open-cluster-management.io/helloworld-addon/sandbox/supervisor"
 )
 
 // maxClusters is the largest number of managed clusters of a sandbox. Their networks and ports
@@ -50,6 +51,8 @@ type Options struct {
 	CertificateLife time.Duration
 	// Agents are the settings of OCM's agents on every managed cluster.
 	Agents ocm.Agents
+	// Fleet are the simulated clusters.
+	Fleet supervisor.Fleet
 	// Images are mappings IMAGE=DIRECTORY.
 	Images []string
 	// Out receives progress messages.
@@ -59,22 +62,17 @@ type Options struct {
 // Validate returns an error that joins every problem, with flag and value.
 func (o *Options) Validate() error {
 	var problems []error
-	if o.Clusters < 1 || o.Clusters > maxClusters {
-		problems = append(problems, fmt.Errorf("--clusters=%d: a sandbox has 1 to %d managed clusters (make sandbox-up CLUSTERS=2)", o.Clusters, maxClusters))
-	}
 	if o.Hubs < 1 || o.Hubs > maxHubs {
 		problems = append(problems, fmt.Errorf("--hubs=%d: a sandbox has 1 to %d hubs", o.Hubs, maxHubs))
-	}
-	if o.Hosted < 0 || (o.Hosted > 0 && o.Hosted >= o.Clusters) {
-		problems = append(problems, fmt.Errorf("--hosted=%d: with --clusters=%d at most %d can be hosted, since cluster1 is their hosting cluster",
-			o.Hosted, o.Clusters, max(o.Clusters-1, 0)))
 	}
 	if o.CertificateLife != 0 && o.CertificateLife < shortestLife {
 		problems = append(problems, fmt.Errorf("--certificate-life=%s: give at least %s, or OCM's registration agent asks for certificates without end",
 			o.CertificateLife, shortestLife))
 	}
+	problems = append(problems, o.validateClusters()...)
 	problems = append(problems, o.validateAgents()...)
 	problems = append(problems, o.validateHubAs()...)
+	problems = append(problems, validateFleet(o.Fleet)...)
 	for flag, value := range map[string]*string{"--dir": &o.Dir, "--programs": &o.Programs, "--module": &o.Module} {
 		if *value == "" {
 			problems = append(problems, fmt.Errorf("%s: name a directory", flag))
@@ -93,6 +91,22 @@ func (o *Options) Validate() error {
 		}
 	}
 	return errors.Join(problems...)
+}
+
+func (o *Options) validateClusters() []error {
+	var problems []error
+	least := 1
+	if o.Fleet.Clusters > 0 {
+		least = 0
+	}
+	if o.Clusters < least || o.Clusters > maxClusters {
+		problems = append(problems, fmt.Errorf("--clusters=%d: a sandbox has %d to %d managed clusters (make sandbox-up CLUSTERS=2)", o.Clusters, least, maxClusters))
+	}
+	if o.Hosted < 0 || (o.Hosted > 0 && o.Hosted >= o.Clusters) {
+		problems = append(problems, fmt.Errorf("--hosted=%d: with --clusters=%d at most %d can be hosted, since cluster1 is their hosting cluster",
+			o.Hosted, o.Clusters, max(o.Clusters-1, 0)))
+	}
+	return problems
 }
 
 func (o *Options) validateAgents() []error {

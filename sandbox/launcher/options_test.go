@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"open-cluster-management.io/helloworld-addon/sandbox/ocm"
+	"open-cluster-management.io/helloworld-addon/sandbox/supervisor"
 )
 
 func TestValidateReportsEveryProblem(t *testing.T) {
@@ -35,6 +36,13 @@ func TestValidateReportsEveryProblem(t *testing.T) {
 		{"agents as none can be", Options{Dir: "d", Programs: "p", Module: "m", Hubs: 1, Clusters: 1,
 			Agents: ocm.Agents{AddonAuth: "grpc", AddonTokenLife: time.Minute, StatusSyncInterval: time.Millisecond}},
 			[]string{"--addon-auth=grpc", "the drivers are csr, token", "--addon-token-life=1m0s: give at least 10m0s", "--status-sync-interval=1ms"}},
+		{"a fleet alone", Options{Dir: "d", Programs: "p", Module: "m", Hubs: 1, Fleet: supervisor.Fleet{Clusters: 100, Cuttable: 50, HubQPS: 400, Agents: "sh -c true"}}, nil},
+		{"a fleet beside clusters", Options{Dir: "d", Programs: "p", Module: "m", Hubs: 1, Clusters: 2, Fleet: supervisor.Fleet{Clusters: 1}}, nil},
+		{"a fleet as none can be", Options{Dir: "d", Programs: "p", Module: "m", Hubs: 1, Clusters: -1,
+			Fleet: supervisor.Fleet{Clusters: 10000, Cuttable: 10001, ReadyAfter: -1, HubQPS: -1, Agents: "/no/such/program --v=2"}},
+			[]string{"--clusters=-1: a sandbox has 0 to 50", "--fleet=10000", "--fleet-cuttable=10001", "--fleet-ready-after=-1ns", "--hub-qps=-1", "/no/such/program", "build it first"}},
+		{"agents of no fleet", Options{Dir: "d", Programs: "p", Module: "m", Hubs: 1, Clusters: 1, Fleet: supervisor.Fleet{Agents: "sh"}},
+			[]string{"--fleet-agents=sh: there is no fleet"}},
 		{"all at once", Options{Clusters: 0, Images: []string{"app"}}, []string{"--clusters=0", "--dir:", "--programs:", "--module:", "--image:"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -1,16 +1,20 @@
 package launcher
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"time"
 
+	"open-cluster-management.io/helloworld-addon/sandbox/control"
+	"open-cluster-management.io/helloworld-addon/sandbox/fleet"
 	"open-cluster-management.io/helloworld-addon/sandbox/statedir"
 )
 
 // Report prints the kubeconfig and the memory of each cluster of a sandbox.
-func Report(options Options) error {
+func Report(ctx context.Context, options Options) error {
 	dir, err := filepath.Abs(options.Dir)
 	if err != nil {
 		return fmt.Errorf("--dir=%s: %w", options.Dir, err)
@@ -35,10 +39,42 @@ func Report(options Options) error {
 		options.say("%-9s %4d MiB in %d programs (sum of RSS; %d MiB of it private)  KUBECONFIG=%s.kubeconfig",
 			name, rss>>20, len(processes), private>>20, filepath.Join(options.Dir, name))
 	}
+	if record.Fleet != nil {
+		if err := reportFleet(ctx, &options, record.Fleet); err != nil {
+			return err
+		}
+	}
 	if rss, private := statedir.ProcessMemory(record.PID); rss > 0 {
 		options.say("%-9s %4d MiB in the supervisor, which is every cluster's node (%d MiB of it private)", "sandbox", rss>>20, private>>20)
 	}
 	options.say("all clusters as contexts: export KUBECONFIG=%s", filepath.Join(options.Dir, "kubeconfig"))
+	return nil
+}
+
+// reportTimeout limits the question to the hub about its clusters.
+const reportTimeout = 20 * time.Second
+
+// reportFleet prints a summary of the fleet.
+func reportFleet(ctx context.Context, options *Options, record *statedir.Fleet) error {
+	sandbox, err := control.Open(options.Dir)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, reportTimeout)
+	defer cancel()
+	state, err := sandbox.FleetState(ctx)
+	summary := fmt.Sprintf("%d clusters: %d joined, %d available, %d cut off", state.Clusters, state.Joined, state.Available, state.Cut)
+	if err != nil {
+		summary = fmt.Sprintf("(%v)", err) // for example a stopped API server
+	}
+	dir := control.FleetDir(options.Dir)
+	rss, private := memory(statedir.Processes(dir + "/"))
+	options.say("%-9s %4d MiB in OCM's agents and the clusters' APIs (%d MiB of it private)  https://127.0.0.1:%d", "fleet", rss>>20, private>>20, record.Port)
+	if addon := statedir.ProcessesWith(fleet.Environment + "=" + filepath.Join(dir, control.FleetFile)); len(addon) > 0 {
+		rss, private := memory(addon)
+		options.say("%-9s %4d MiB in the add-on's agents (%d MiB of it private)", "", rss>>20, private>>20)
+	}
+	options.say("%-9s %s", "", summary)
 	return nil
 }
 

@@ -171,6 +171,7 @@ func (h *Hub) prepare(ctx context.Context) error {
 		if c.command != "webhook-server" {
 			args = append(args, "--namespace="+hubNamespace, "--disable-leader-election",
 				fmt.Sprintf("--listen=127.0.0.1:%d", h.cluster.LocalPort(i)))
+			args = append(args, rateFlags(h.cluster.Load.QPS)...)
 		}
 		spec := h.cluster.Program(c.name, c.program, args...)
 		if c.command == "webhook-server" {
@@ -179,6 +180,14 @@ func (h *Hub) prepare(ctx context.Context) error {
 		h.programs = append(h.programs, spec)
 	}
 	return nil
+}
+
+// rateFlags returns the flags of an OCM controller for this rate of requests; 0 selects OCM's default.
+func rateFlags(qps int) []string {
+	if qps == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("--kube-api-qps=%d", qps), fmt.Sprintf("--kube-api-burst=%d", 2*qps)}
 }
 
 // Run runs OCM's programs of the hub until ctx ends.

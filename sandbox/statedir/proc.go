@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -39,8 +40,21 @@ type Process struct {
 }
 
 // Processes returns the processes on this machine with an argument that contains the text. All
-// programs of a sandbox have arguments with paths in its directory.
+// programs of a sandbox have arguments with paths in its directory, except a user's program for a
+// fleet, which ProcessesWith finds.
 func Processes(text string) []Process {
+	return processes("cmdline", func(content []byte) bool { return bytes.Contains(content, []byte(text)) })
+}
+
+// ProcessesWith returns the processes on this machine with this environment variable, NAME=VALUE.
+func ProcessesWith(variable string) []Process {
+	return processes("environ", func(content []byte) bool {
+		return slices.Contains(strings.Split(string(content), "\x00"), variable)
+	})
+}
+
+// processes returns the processes whose file in /proc/PID matches.
+func processes(file string, matches func([]byte) bool) []Process {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return nil
@@ -51,8 +65,12 @@ func Processes(text string) []Process {
 		if err != nil {
 			continue
 		}
+		content, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, file))
+		if err != nil || !matches(content) {
+			continue
+		}
 		cmdline, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-		if err != nil || !bytes.Contains(cmdline, []byte(text)) {
+		if err != nil {
 			continue
 		}
 		args := strings.Split(strings.TrimRight(string(cmdline), "\x00"), "\x00")

@@ -40,6 +40,16 @@ type Record struct {
 	Hubs int `json:"hubs"`
 	// Ports are the API servers' ports on 127.0.0.1, in the order of Clusters.
 	Ports []int `json:"ports"`
+	// Fleet describes the fleet of simulated clusters, nil if there is none.
+	Fleet *Fleet `json:"fleet,omitempty"`
+}
+
+// Fleet describes a fleet.
+type Fleet struct {
+	// Cuttable is the number of clusters, the first ones, that can be cut off from the hub.
+	Cuttable int `json:"cuttable"`
+	// Port is the port of the clusters' APIs on 127.0.0.1.
+	Port int `json:"port"`
 }
 
 const kind = "open-cluster-management-sandbox"

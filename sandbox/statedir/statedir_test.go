@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -174,5 +175,22 @@ func TestStatusBytes(t *testing.T) {
 	}
 	if rss, private := ProcessMemory(os.Getpid()); rss < 1<<20 || private <= 0 || private > rss {
 		t.Errorf("this process has %d bytes resident, %d of them private", rss, private)
+	}
+}
+
+func TestProcessesWith(t *testing.T) {
+	cmd := exec.Command("sleep", "60")
+	cmd.Env = []string{"OTHER=1", "OCM_FLEET=/sandbox/fleet.json"}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
+	for variable, want := range map[string]bool{
+		"OCM_FLEET=/sandbox/fleet.json": true, "OCM_FLEET=/sandbox/fleet": false, "FLEET=/sandbox/fleet.json": false,
+	} {
+		found := slices.ContainsFunc(ProcessesWith(variable), func(p Process) bool { return p.PID == cmd.Process.Pid && p.Args[0] == "sleep" })
+		if found != want {
+			t.Errorf("ProcessesWith(%q) finds the process = %v, want %v", variable, found, want)
+		}
 	}
 }

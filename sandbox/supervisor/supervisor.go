@@ -45,8 +45,10 @@ type Options struct {
 	CertificateLife time.Duration
 	// Agents are the settings of OCM's agents on every managed cluster.
 	Agents ocm.Agents
+	// Fleet are the simulated clusters.
+	Fleet Fleet
 	// Outside are the listeners on 127.0.0.1, opened before the network namespace
-	// was left, in the order of Clusters.
+	// was left, in the order of Clusters, and one for a fleet.
 	Outside []net.Listener
 	// Progress receives the completed steps.
 	Progress *Progress
@@ -119,6 +121,9 @@ func (s *supervisor) start(ctx context.Context, group *errgroup.Group) error {
 	for _, c := range s.managed() {
 		starting.Go(func() error { return s.startManaged(startCtx, ctx, group, c, hubsReady) })
 	}
+	if s.Fleet.Clusters > 0 {
+		starting.Go(func() error { return s.startFleet(startCtx, ctx, group, hubsReady) })
+	}
 	if err := starting.Wait(); err != nil {
 		return err
 	}
@@ -142,7 +147,7 @@ func (s *supervisor) create() error {
 		cluster, err := controlplane.New(controlplane.Options{
 			Name: name, Dir: filepath.Join(s.Dir, name), Programs: s.Programs, Index: i,
 			Address: gateway.Addr().String(), OutsidePort: s.Outside[i].Addr().(*net.TCPAddr).Port,
-			Relays: relays, CertificateLife: s.CertificateLife,
+			Relays: relays, CertificateLife: s.CertificateLife, Load: s.load(i),
 		})
 		if err != nil {
 			return err

@@ -32,6 +32,7 @@ func command() *cobra.Command {
 		statusCommand(options), superviseCommand(options))
 	root.AddCommand(switchCommands(options)...)
 	root.AddCommand(situationCommands(options)...)
+	root.AddCommand(fleetCommand(options))
 	return root
 }
 
@@ -41,13 +42,14 @@ func upCommand(options *launcher.Options) *cobra.Command {
 		Short: "Start a hub and managed clusters; return when all have joined",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			fleetDefaults(cmd, options)
 			if err := launcher.Up(cmd.Context(), *options); err != nil {
 				return err
 			}
-			return launcher.Report(*options)
+			return launcher.Report(cmd.Context(), *options)
 		},
 	}
-	cmd.Flags().IntVar(&options.Clusters, "clusters", 1, "number of managed clusters")
+	cmd.Flags().IntVar(&options.Clusters, "clusters", 1, "number of managed clusters; with --fleet the default is 0")
 	addShapeFlags(cmd, options)
 	cmd.Flags().StringArrayVar(&options.Images, "image", nil, "IMAGE=DIRECTORY: root file system of an image; without a tag IMAGE means all its tags (repeatable)")
 	return cmd
@@ -65,6 +67,7 @@ func addShapeFlags(cmd *cobra.Command, options *launcher.Options) {
 		"life of the certificates that hubs sign (0: a year). With less than 20m OCM's registration agent, which\n"+
 			"checks every 5 minutes, may renew them too late")
 	addAgentFlags(cmd, &options.Agents)
+	addFleetFlags(cmd, &options.Fleet)
 }
 
 // addAgentFlags adds the settings of OCM's agents, with the defaults of OCM's operator.
@@ -92,7 +95,7 @@ func statusCommand(options *launcher.Options) *cobra.Command {
 		Use:   "status",
 		Short: "Show the clusters, their kubeconfigs and their memory",
 		Args:  cobra.NoArgs,
-		RunE:  func(*cobra.Command, []string) error { return launcher.Report(*options) },
+		RunE:  func(cmd *cobra.Command, _ []string) error { return launcher.Report(cmd.Context(), *options) },
 	}
 }
 

@@ -3,6 +3,10 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
+
+	"open-cluster-management.io/helloworld-addon/sandbox/launcher"
 )
 
 func TestDirIsThatOfTheEnvironment(t *testing.T) {
@@ -31,6 +35,45 @@ func TestFlagsOfTheRegistrationAgent(t *testing.T) {
 		cmd.SetArgs(test.args)
 		if err := cmd.Execute(); err == nil || !strings.Contains(err.Error(), "no sandbox in "+dir) {
 			t.Errorf("%s: %v, want that there is no sandbox in %s", test.name, err, dir)
+		}
+	}
+}
+
+func TestFleetDefaults(t *testing.T) {
+	for _, test := range []struct {
+		name               string
+		args               []string
+		clusters, cuttable int
+	}{
+		{"no fleet", nil, 1, 0},
+		{"a fleet alone", []string{"--fleet=20"}, 0, 20},
+		{"a fleet beside clusters", []string{"--fleet=20", "--clusters=2"}, 2, 20},
+		{"a large fleet", []string{"--fleet=5000"}, 0, 500},
+		{"as many as the user sets", []string{"--fleet=5000", "--fleet-cuttable=600"}, 0, 600},
+		{"none", []string{"--fleet=20", "--fleet-cuttable=0"}, 0, 0},
+	} {
+		options := &launcher.Options{}
+		up := upCommand(options)
+		up.RunE = func(cmd *cobra.Command, _ []string) error { fleetDefaults(cmd, options); return nil }
+		up.SetArgs(test.args)
+		if err := up.Execute(); err != nil {
+			t.Fatal(err)
+		}
+		if options.Clusters != test.clusters || options.Fleet.Cuttable != test.cuttable {
+			t.Errorf("%s: %d clusters, %d cuttable, want %d, %d", test.name, options.Clusters, options.Fleet.Cuttable, test.clusters, test.cuttable)
+		}
+	}
+}
+
+func TestParsePercent(t *testing.T) {
+	for text, want := range map[string]float64{"10%": 0.1, "0.5%": 0.005, "100%": 1} {
+		if got, err := parsePercent(text); err != nil || got != want {
+			t.Errorf("parsePercent(%q) = %g, %v, want %g", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"10", "0.1", "0%", "-1%", "101%", "NaN%", "%", ""} {
+		if got, err := parsePercent(text); err == nil {
+			t.Errorf("parsePercent(%q) = %g, want an error", text, got)
 		}
 	}
 }

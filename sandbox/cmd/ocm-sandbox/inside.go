@@ -27,7 +27,7 @@ func superviseCommand(options *launcher.Options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:    "supervise CLUSTER...",
 		Hidden: true,
-		Args:   cobra.MinimumNArgs(2),
+		Args:   cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, clusters []string) error {
 			progress := supervisor.NewProgress(os.NewFile(progressFD, "progress"))
 			err := supervise(cmd.Context(), options, clusters, progress)
@@ -42,7 +42,11 @@ func superviseCommand(options *launcher.Options) *cobra.Command {
 }
 
 func supervise(ctx context.Context, options *launcher.Options, clusters []string, progress *supervisor.Progress) error {
-	listeners, err := inherit(len(clusters))
+	count := len(clusters)
+	if options.Fleet.Clusters > 0 {
+		count++
+	}
+	listeners, err := inherit(count)
 	if err != nil {
 		return err
 	}
@@ -54,7 +58,8 @@ func supervise(ctx context.Context, options *launcher.Options, clusters []string
 	}
 	return supervisor.Run(ctx, supervisor.Options{
 		Dir: options.Dir, Programs: options.Programs, Clusters: clusters, Hubs: options.Hubs, Hosted: options.Hosted,
-		HubAs: options.HubAs, CertificateLife: options.CertificateLife, Agents: options.Agents, Outside: listeners, Progress: progress,
+		HubAs: options.HubAs, CertificateLife: options.CertificateLife, Agents: options.Agents, Fleet: options.Fleet,
+		Outside: listeners, Progress: progress,
 	})
 }
 
@@ -71,10 +76,10 @@ func awaitRecord() error {
 
 // inherit returns the inherited listeners, and keeps all inherited descriptors from the
 // sandbox's programs.
-func inherit(clusters int) ([]net.Listener, error) {
+func inherit(count int) ([]net.Listener, error) {
 	var listeners []net.Listener
 	var problems []error
-	for fd := lockFD; fd < firstListenerFD+clusters; fd++ {
+	for fd := lockFD; fd < firstListenerFD+count; fd++ {
 		unix.CloseOnExec(fd)
 		if fd < firstListenerFD {
 			continue

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 
@@ -34,23 +35,21 @@ flags (bin/sandbox/registration agent --help). For example:
 // situations of real clusters.
 func situationCommands(options *launcher.Options) []*cobra.Command {
 	command := func(use, short string, args cobra.PositionalArgs, act action) *cobra.Command {
-		return &cobra.Command{
-			Use: use, Short: short, Args: args,
-			RunE: func(cmd *cobra.Command, args []string) error {
-				sandbox, err := control.Open(options.Dir)
-				if err != nil {
-					return err
-				}
-				return act(cmd.Context(), sandbox, args)
-			},
-		}
+		return onSandbox(options, use, short, args, act)
 	}
-	link := func(use, short string, up bool) *cobra.Command {
-		oldURL := false
-		cmd := command(use, short, cobra.RangeArgs(1, 2), func(ctx context.Context, s *control.Sandbox, args []string) error {
+	link := func(name, short string, up bool) *cobra.Command {
+		oldURL, part := false, ""
+		cmd := command(name+" {CLUSTER [HUB] | --share=PERCENT}", short, cobra.MaximumNArgs(2), func(ctx context.Context, s *control.Sandbox, args []string) error {
+			if part != "" {
+				return setShare(ctx, options, s, args, part, up)
+			}
+			if len(args) == 0 {
+				return errors.New("name a cluster, or with a fleet a --share of it")
+			}
 			return s.SetLink(ctx, args[0], append(args, "hub")[1], oldURL, up)
 		})
 		cmd.Flags().BoolVar(&oldURL, "old-url", false, "only from the hub's first URL, as if the hub had moved (see bootstrap --moved)")
+		cmd.Flags().StringVar(&part, "share", "", "a share of the fleet, for example 10%: always its first clusters")
 		return cmd
 	}
 	bootstrap := control.BootstrapOptions{}
@@ -77,8 +76,8 @@ func situationCommands(options *launcher.Options) []*cobra.Command {
 	registrationFlags.Flags().SetInterspersed(false) // what follows CLUSTER belongs to the agent
 	return []*cobra.Command{
 		bootstrapCommand, registrationFlags,
-		link("cut CLUSTER [HUB]", "Cut a managed cluster off from a hub, like a network that loses every packet", false),
-		link("mend CLUSTER [HUB]", "Connect a managed cluster again that was cut off", true),
+		link("cut", "Cut a managed cluster off from a hub, like a network that loses every packet", false),
+		link("mend", "Connect a managed cluster again that was cut off", true),
 		command("rename CLUSTER NAME", "Manage a cluster under another name", cobra.ExactArgs(2),
 			func(ctx context.Context, s *control.Sandbox, args []string) error {
 				return s.Rename(ctx, args[0], args[1])
@@ -96,6 +95,20 @@ func situationCommands(options *launcher.Options) []*cobra.Command {
 
 // action is a command's function on a running sandbox.
 type action func(ctx context.Context, s *control.Sandbox, args []string) error
+
+// onSandbox returns a command that acts on a running sandbox.
+func onSandbox(options *launcher.Options, use, short string, args cobra.PositionalArgs, act action) *cobra.Command {
+	return &cobra.Command{
+		Use: use, Short: short, Args: args,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			sandbox, err := control.Open(options.Dir)
+			if err != nil {
+				return err
+			}
+			return act(cmd.Context(), sandbox, args)
+		},
+	}
+}
 
 func setRegistrationFlags(ctx context.Context, s *control.Sandbox, args []string) error {
 	return s.SetRegistrationFlags(ctx, args[0], args[1:]...)

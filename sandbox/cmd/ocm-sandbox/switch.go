@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"open-cluster-management.io/helloworld-addon/sandbox/control"
 	"open-cluster-management.io/helloworld-addon/sandbox/launcher"
 	"open-cluster-management.io/helloworld-addon/sandbox/process"
 	"open-cluster-management.io/helloworld-addon/sandbox/statedir"
@@ -54,8 +55,12 @@ func find(dir, name string) (process.Switch, error) {
 	if err != nil {
 		return process.Switch{}, err
 	}
+	clusters := record.Clusters
+	if record.Fleet != nil {
+		clusters = append(clusters, filepath.Base(control.FleetDir(dir)))
+	}
 	var known []string
-	for _, cluster := range record.Clusters {
+	for _, cluster := range clusters {
 		names, err := process.Switches(filepath.Join(dir, cluster))
 		if err != nil {
 			return process.Switch{}, err
