@@ -3,6 +3,7 @@
 package controller
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -44,6 +45,8 @@ type Process struct {
 	done   chan struct{}
 	ended  error
 	client *http.Client
+	// offset is where its part of the log begins.
+	offset int64
 }
 
 // Start starts the process.
@@ -53,13 +56,17 @@ func Start(options Options) (*Process, error) {
 		return nil, fmt.Errorf("open the log of %s: %w", options.Name, err)
 	}
 	defer func() { _ = log.Close() }()
+	info, err := log.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("open the log of %s: %w", options.Name, err)
+	}
 	// #nosec G204 -- the program is the caller's choice
 	cmd := exec.Command(options.Program, options.Args...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.Env = append(os.Environ(), "POD_NAME="+options.Name)
 	// an interrupt of the terminal is for the benchmark, which then ends it
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	p := &Process{Options: options, Started: time.Now(), cmd: cmd, done: make(chan struct{}), client: &http.Client{Timeout: 10 * time.Second,
+	p := &Process{Options: options, Started: time.Now(), cmd: cmd, done: make(chan struct{}), offset: info.Size(), client: &http.Client{Timeout: 10 * time.Second,
 		Transport: &http.Transport{DisableKeepAlives: true,
 			// #nosec G402 -- the controller signs its certificate itself
 			TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}}
@@ -77,7 +84,7 @@ func Start(options Options) (*Process, error) {
 func (p *Process) Err() error {
 	select {
 	case <-p.done:
-		return fmt.Errorf("%s has ended (%w): see %s", p.Name, errors.Join(errEnded, p.ended), filepath.Join(p.Dir, p.Name+".log"))
+		return fmt.Errorf("%s has ended (%w): see %s", p.Name, errors.Join(errEnded, p.ended), p.log())
 	default:
 		return nil
 	}
@@ -104,6 +111,17 @@ func (p *Process) end(signal syscall.Signal) error {
 		return fmt.Errorf("end %s: it did not within %s", p.Name, stopTimeout)
 	}
 }
+
+// Logged reports whether the process has logged a text since it was started.
+func (p *Process) Logged(text string) (bool, error) {
+	content, err := os.ReadFile(p.log())
+	if err != nil {
+		return false, fmt.Errorf("read the log of %s: %w", p.Name, err)
+	}
+	return bytes.Contains(content[min(p.offset, int64(len(content))):], []byte(text)), nil
+}
+
+func (p *Process) log() string { return filepath.Join(p.Dir, p.Name+".log") }
 
 // Usage returns what the process uses.
 func (p *Process) Usage() (procfs.Usage, error) { return procfs.Of(p.cmd.Process.Pid) }

@@ -44,6 +44,9 @@ func TestProcess(t *testing.T) {
 		t.Errorf("it has ended: %v", err)
 	}
 	p = start(`trap 'echo killed politely' TERM; while :; do sleep 0.05; done`)
+	if logged, err := p.Logged("asked"); err != nil || logged {
+		t.Errorf("what an earlier process logged counts for a later one: %v, %v", logged, err)
+	}
 	if err := p.Kill(); err != nil || p.Err() == nil || strings.Contains(log(), "politely") {
 		t.Errorf("killed: %v, %s", err, log())
 	}

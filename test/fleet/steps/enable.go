@@ -1,0 +1,129 @@
+package steps
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"open-cluster-management.io/helloworld-addon/test/fleet/flows"
+	"open-cluster-management.io/helloworld-addon/test/fleet/record"
+)
+
+// quietFor is how long the controller must not have made a request, before its requests count as
+// complete.
+const quietFor = 10 * time.Second
+
+// Deploy installs the add-on's controller on the hub, enabled nowhere, and decides the Placement.
+func Deploy(ctx context.Context, f *Fleet) error {
+	f.say("the controller of %s is installed, a Placement selects %d clusters", f.Subject.Name, f.Size())
+	if err := f.deploy(ctx); err != nil {
+		return err
+	}
+	if err := f.place(ctx); err != nil {
+		return err
+	}
+	if _, err := f.write(ctx, firstMap, firstMap, f.Clusters); err != nil {
+		return err
+	}
+	return f.quiet(ctx, 5*time.Second)
+}
+
+// Enable lets the Placement enable the add-on on all clusters at once.
+func Enable(ctx context.Context, f *Fleet) error {
+	f.say("2. %s is enabled on all clusters", f.Subject.Name)
+	before, err := f.state(ctx)
+	if err != nil {
+		return err
+	}
+	begin := time.Now()
+	if err := f.enable(ctx, toAll); err != nil {
+		return err
+	}
+	events := []struct{ event, metric string }{{configured, record.Configured}, {shipped, record.Shipped}, {approved, record.Approved}}
+	if f.Subject.Name == record.Ours { // the rival has no agents here
+		events = append(events, []struct{ event, metric string }{{copied(firstMap, firstMap), record.Copied}, {available, record.Available}}...)
+	}
+	var late []error
+	for _, e := range events {
+		if err := f.awaitWith(ctx, e.event, f.Clusters); err != nil {
+			late = append(late, err)
+			break // what comes later is later still
+		}
+	}
+	if err := f.quiet(ctx, quietFor); err != nil {
+		return err
+	}
+	for _, e := range events {
+		f.Record.Latencies(f.figure(record.Enable, e.metric, "", "s", 0), f.board.Samples(e.event, begin, f.Clusters), f.Size())
+	}
+	lastConfigured, _ := f.board.Last(configured, f.Clusters)
+	lastShipped, _ := f.board.Last(shipped, f.Clusters)
+	f.judge(f.figure(record.Enable, record.ShippedLag, "", "s", lastShipped.Sub(lastConfigured).Seconds()), record.AtMost(5).For(0, 1000))
+	after, err := f.state(ctx)
+	if err != nil {
+		return errors.Join(append(late, err)...)
+	}
+	f.cost(before, after)
+	return errors.Join(late...)
+}
+
+// judge compares a figure of our add-on with its aim; the rival has none.
+func (f *Fleet) judge(figure record.Figure, aim record.Aim) {
+	if f.Subject.Name == record.Ours {
+		f.Record.Judge(figure, aim)
+	} else {
+		f.Record.Add(figure)
+	}
+}
+
+// awaitWith waits for an event of the clusters, and tells how far it is.
+func (f *Fleet) awaitWith(ctx context.Context, event string, names []string) error {
+	const often = 15 * time.Second
+	for end := time.Now().Add(f.Times.Limit); ; {
+		err := f.board.Await(ctx, event, names, min(often, time.Until(end)))
+		if err == nil || ctx.Err() != nil || time.Now().After(end) {
+			return err
+		}
+		_, seen := f.board.Last(event, names)
+		f.say("   %s: %d of %d", event, seen, len(names))
+	}
+}
+
+// cost records what enabling took.
+func (f *Fleet) cost(before, after state) {
+	n := float64(f.Size())
+	requests := after.controller.Since(before.controller)
+	f.judge(f.figure(record.Enable, record.EnableRequests, record.All, "requests", requests.Sum(flows.Leases)/n), record.AtMost(12))
+	for _, kind := range sorted(requests) {
+		if requests[kind] > 0 && kind != flows.Leases {
+			f.Record.Add(f.figure(record.Enable, record.EnableRequests, kind, "requests", requests[kind]/n))
+		}
+	}
+	if f.Subject.Metrics {
+		f.judge(f.figure(record.Enable, record.Throttled, "", "s", after.own.Sum(throttledMetric)-before.own.Sum(throttledMetric)), record.AtMost(1).For(0, 1000))
+		f.Record.Add(f.figure(record.Enable, record.Heap, "", "MiB", after.own.Sum(heapMetric)/mebibyte))
+		f.Record.Add(f.figure(record.Enable, record.HeapGrowth, "", "KiB", (after.own.Sum(heapMetric)-before.own.Sum(heapMetric))/1024/n))
+	}
+	cpu := func(d time.Duration) float64 { return float64(d.Milliseconds()) / n }
+	f.Record.Add(f.figure(record.Enable, record.ControllerCPU, "", "ms", cpu(after.leader.CPU-before.leader.CPU)))
+	f.Record.Add(f.figure(record.Enable, record.ServerCPU, "", "ms", cpu(after.tree[apiServer].CPU-before.tree[apiServer].CPU)))
+	groups := groupsOf(after.tree)
+	var all float64
+	for _, group := range sorted(groups) {
+		f.Record.Add(f.figure(record.Enable, record.RSS, group, "MiB", groups[group]))
+		all += groups[group]
+	}
+	f.Record.Add(f.figure(record.Enable, record.RSS, "API server", "MiB", float64(after.tree[apiServer].RSS)/mebibyte))
+	f.Record.Add(f.figure(record.Enable, record.RSS, "controller", "MiB", float64(after.leader.RSS)/mebibyte))
+	f.judge(f.figure(record.Enable, record.RSS, "hub and fleet", "MiB", all), record.AtMost(6144).For(0, 1000))
+}
+
+func sorted[V any](m map[string]V) []string {
+	var names []string
+	for name := range m {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
