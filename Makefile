@@ -104,6 +104,24 @@ fleet-hub: sandbox-programs build ## Measure the hub controller with 5,000 clust
 	@go build -C test/fleet -trimpath -o $(CURDIR)/bin/fleet-hub ./cmd/fleet-hub
 	@unshare --map-root-user --net sh -c 'ip link set lo up && exec bin/fleet-hub $(FLEET_FLAGS)'
 
+# what the user set, not the sandbox's default
+FLEET_CLUSTERS = $(or $(if $(filter-out file,$(origin CLUSTERS)),$(CLUSTERS)),500)
+STEPS ?=
+# more flags of bin/bench-fleet; --help lists them
+BENCH_FLEET_FLAGS ?=
+
+.PHONY: bench-fleet
+bench-fleet: sandbox-programs build ## Measure it on CLUSTERS simulated clusters, 500 by default (STEPS=join,enable, QUICK=1): docs/fleet.md
+	@test/fleet/run --clusters=$(FLEET_CLUSTERS) $(if $(STEPS),--steps=$(STEPS)) $(if $(QUICK),--quick) $(BENCH_FLEET_FLAGS) \
+		--command='make bench-fleet CLUSTERS=$(FLEET_CLUSTERS)$(if $(STEPS), STEPS=$(STEPS))$(if $(QUICK), QUICK=1)$(if $(BENCH_FLEET_FLAGS), BENCH_FLEET_FLAGS="$(BENCH_FLEET_FLAGS)")'
+
+# the runs that docs/fleet.md shows
+FLEET_RUNS ?= $(wildcard artifacts/fleet-*.json)
+
+.PHONY: fleet-report
+fleet-report: ## Write docs/fleet.md's tables and charts from the JSON of FLEET_RUNS (artifacts/fleet-*.json)
+	@go run -C test/fleet -trimpath ./cmd/fleet-report --page=$(CURDIR)/docs/fleet.md $(abspath $(FLEET_RUNS))
+
 ##@ The sandbox: OCM on this machine without Docker
 
 .PHONY: sandbox-programs

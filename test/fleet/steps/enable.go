@@ -127,3 +127,12 @@ func sorted[V any](m map[string]V) []string {
 	slices.Sort(names)
 	return names
 }
+
+// EnableOnly enables the add-on on all clusters without recording what that takes.
+func EnableOnly(ctx context.Context, f *Fleet) error {
+	f.say("   %s is enabled on all clusters", f.Subject.Name)
+	if err := f.enable(ctx, toAll); err != nil {
+		return err
+	}
+	return f.awaitWith(ctx, available, f.Clusters)
+}
