@@ -45,7 +45,7 @@ func newRecord(o Options) (*record.Record, error) {
 	}
 	return &record.Record{
 		Size: o.Clusters, Started: time.Now().UTC().Truncate(time.Second),
-		Machine: record.Machine{CPUs: runtime.NumCPU(), MemoryMiB: int(uint64(info.Totalram) * uint64(info.Unit) >> 20), // #nosec G115 -- below 2^63
+		Machine: record.Machine{CPUs: runtime.NumCPU(), MemoryMiB: int(info.Totalram * uint64(info.Unit) >> 20), // #nosec G115 -- below 2^63
 			System: runtime.GOOS + "/" + runtime.GOARCH, Kernel: unix.ByteSliceToString(name.Release[:]), Load: load},
 		Versions: versions, Command: o.Command,
 		Settings: map[string]string{"settle": o.Times.Settle.String(), "idle": o.Times.Idle.String(), "cut": o.Times.Cut.String(),

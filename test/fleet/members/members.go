@@ -11,7 +11,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -19,15 +18,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-)
 
-// Outside is the content of DIR/fleet/outside.json: where the clusters' APIs are served for
-// programs outside of the sandbox.
-type Outside struct {
-	Address string `json:"address"`
-	CA      string `json:"ca"`
-	Token   string `json:"token"`
-}
+	"open-cluster-management.io/helloworld-addon/sandbox/control"
+	"open-cluster-management.io/helloworld-addon/sandbox/fleet"
+)
 
 // Client reaches the clusters.
 type Client struct {
@@ -37,19 +31,10 @@ type Client struct {
 
 // Open reads the address from the sandbox's directory.
 func Open(dir string) (*Client, error) {
-	content, err := os.ReadFile(filepath.Join(dir, "fleet", "outside.json"))
+	outside, err := fleet.Read[fleet.Outside](filepath.Join(control.FleetDir(dir), control.OutsideFile))
 	if err != nil {
 		return nil, fmt.Errorf("read where the fleet's APIs are: %w", err)
 	}
-	var outside Outside
-	if err := json.Unmarshal(content, &outside); err != nil {
-		return nil, fmt.Errorf("read where the fleet's APIs are: %w", err)
-	}
-	return New(outside)
-}
-
-// New returns a client. The CA is a file.
-func New(outside Outside) (*Client, error) {
 	config := &rest.Config{Host: "https://" + outside.Address, BearerToken: outside.Token, QPS: -1,
 		TLSClientConfig: rest.TLSClientConfig{CAFile: outside.CA}}
 	client, err := rest.HTTPClientFor(config)

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"open-cluster-management.io/helloworld-addon/sandbox/fleet"
 )
 
 func serve(t *testing.T, handler http.Handler) *Client {
@@ -22,7 +24,7 @@ func serve(t *testing.T, handler http.Handler) *Client {
 	t.Cleanup(server.Close)
 	dir := t.TempDir()
 	ca := filepath.Join(dir, "ca.crt")
-	outside, err := json.Marshal(Outside{Address: strings.TrimPrefix(server.URL, "https://"), CA: ca, Token: "secret"})
+	outside, err := json.Marshal(fleet.Outside{Address: strings.TrimPrefix(server.URL, "https://"), CA: ca, Token: "secret"})
 	if err != nil {
 		t.Fatal(err)
 	}

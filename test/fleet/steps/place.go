@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -152,14 +151,6 @@ func progressOf(management *unstructured.Unstructured) (reason, message string) 
 		}
 	}
 	return reason, message
-}
-
-// gone reports an error as nil when the object is not there.
-func gone(err error) error {
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
 }
 
 // timedOut reports whether a rollout's message counts clusters that are not done in time, as in
