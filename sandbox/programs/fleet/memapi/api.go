@@ -107,7 +107,9 @@ func (b *watchBody) Read(p []byte) (int, error) {
 		b.pending = lines
 	}
 	n := copy(p, b.pending)
-	b.pending = b.pending[n:]
+	if b.pending = b.pending[n:]; len(b.pending) == 0 {
+		b.pending = nil // an empty slice would keep all that was read
+	}
 	return n, nil
 }
 

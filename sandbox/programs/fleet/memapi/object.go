@@ -25,7 +25,7 @@ func newEntry(obj *unstructured.Unstructured, version uint64) (*entry, error) {
 		return nil, fmt.Errorf("encode %s %s: %w", obj.GetKind(), nameOf(obj), err)
 	}
 	e := &entry{
-		data: bytes.Clone(data), revision: version, version: obj.GroupVersionKind().Version, uid: obj.GetUID(),
+		data: data, revision: version, version: obj.GroupVersionKind().Version, uid: obj.GetUID(),
 		terminating: obj.GetDeletionTimestamp() != nil,
 	}
 	for _, owner := range obj.GetOwnerReferences() {
