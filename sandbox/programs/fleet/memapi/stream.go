@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -125,7 +126,22 @@ func (a *API) workloadEvent(key workloadKey, w *workload) workloadEvent {
 func (s *streams) claims(image string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.ContainsFunc(s.workloads, func(w *workloadStream) bool { return slices.Contains(w.images, image) })
+	return slices.ContainsFunc(s.workloads, func(w *workloadStream) bool { return w.claims(image) })
+}
+
+// claims reports whether the client runs the workloads of an image. A claim without a tag
+// or digest is for all of them.
+func (w *workloadStream) claims(image string) bool {
+	return slices.Contains(w.images, image) || slices.Contains(w.images, repository(image))
+}
+
+// repository returns an image's name without its tag and digest.
+func repository(image string) string {
+	name, _, _ := strings.Cut(image, "@")
+	if colon := strings.LastIndexByte(name, ':'); colon > strings.LastIndexByte(name, '/') {
+		name = name[:colon]
+	}
+	return name
 }
 
 // workload tells the clients that claim its image that a workload starts or stops.
@@ -141,7 +157,7 @@ func (s *streams) workload(what string, e workloadEvent) {
 // tell sends e if it concerns the client and is news.
 func (w *workloadStream) tell(e workloadEvent) {
 	start := e.Type == "START"
-	if !slices.Contains(w.images, e.Container.Image) || w.running[e.PodUID] == start {
+	if !w.claims(e.Container.Image) || w.running[e.PodUID] == start {
 		return
 	}
 	if start {
