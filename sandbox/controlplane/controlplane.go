@@ -77,6 +77,8 @@ type Options struct {
 	// CertificateLife is the life of the client certificates that the cluster signs
 	// on request; 0 selects kube-controller-manager's default, a year.
 	CertificateLife time.Duration
+	// Audit makes the API server log every request, in AuditLog.
+	Audit bool
 	// Load prepares the cluster for many clients.
 	Load Load
 }
@@ -139,6 +141,9 @@ func New(options Options) (*Cluster, error) {
 	c := &Cluster{Options: options, Authority: authority, Next: next}
 	if err := c.issue(); err != nil {
 		return nil, fmt.Errorf("certificates of %s: %w", options.Name, err)
+	}
+	if err := c.writeAuditPolicy(); err != nil {
+		return nil, err
 	}
 	c.Admin, err = c.ClientFor("kubernetes-admin", "system:masters")
 	if err != nil {

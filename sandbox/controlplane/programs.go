@@ -108,6 +108,7 @@ func (c *Cluster) apiServer() process.Spec {
 		"--proxy-client-key-file="+f.frontProxy.KeyFile,
 		"--profiling=false",
 	)
+	spec.Args = append(spec.Args, c.auditFlags()...)
 	if c.Load.Clusters > 0 {
 		// old revisions of thousands of leases and statuses are most of etcd's data
 		spec.Args = append(spec.Args, "--etcd-compaction-interval=1m")

@@ -177,7 +177,7 @@ func supervise(options Options, clusters []string, files []*os.File) (*exec.Cmd,
 	}
 	args := []string{"supervise", "--dir=" + options.Dir, "--programs=" + options.Programs,
 		fmt.Sprintf("--hubs=%d", options.Hubs), fmt.Sprintf("--hosted=%d", options.Hosted),
-		"--certificate-life=" + options.CertificateLife.String(), "--hub-as=" + options.HubAs,
+		"--certificate-life=" + options.CertificateLife.String(), fmt.Sprintf("--audit=%t", options.Audit), "--hub-as=" + options.HubAs,
 		"--addon-auth=" + options.Agents.AddonAuth, "--addon-token-life=" + options.Agents.AddonTokenLife.String(),
 		"--status-sync-interval=" + options.Agents.StatusSyncInterval.String()}
 	args = append(args, fleetArgs(options.Fleet)...)

@@ -49,6 +49,8 @@ type Options struct {
 	HubAs string
 	// CertificateLife is the life of the certificates that hubs sign; 0 means a year.
 	CertificateLife time.Duration
+	// Audit makes hubs log every request.
+	Audit bool
 	// Agents are the settings of OCM's agents on every managed cluster.
 	Agents ocm.Agents
 	// Fleet are the simulated clusters.

@@ -43,6 +43,8 @@ type Options struct {
 	HubAs string
 	// CertificateLife is the life of the certificates that hubs sign.
 	CertificateLife time.Duration
+	// Audit makes the hubs' API servers log every request.
+	Audit bool
 	// Agents are the settings of OCM's agents on every managed cluster.
 	Agents ocm.Agents
 	// Fleet are the simulated clusters.
@@ -147,7 +149,7 @@ func (s *supervisor) create() error {
 		cluster, err := controlplane.New(controlplane.Options{
 			Name: name, Dir: filepath.Join(s.Dir, name), Programs: s.Programs, Index: i,
 			Address: gateway.Addr().String(), OutsidePort: s.Outside[i].Addr().(*net.TCPAddr).Port,
-			Relays: relays, CertificateLife: s.CertificateLife, Load: s.load(i),
+			Relays: relays, CertificateLife: s.CertificateLife, Audit: s.Audit && i < s.Hubs, Load: s.load(i),
 		})
 		if err != nil {
 			return err

@@ -66,6 +66,8 @@ func addShapeFlags(cmd *cobra.Command, options *launcher.Options) {
 	cmd.Flags().DurationVar(&options.CertificateLife, "certificate-life", 0,
 		"life of the certificates that hubs sign (0: a year). With less than 20m OCM's registration agent, which\n"+
 			"checks every 5 minutes, may renew them too late")
+	cmd.Flags().BoolVar(&options.Audit, "audit", false,
+		"log every request to a hub, with its user, verb, object and result, in HUB/logs/audit.log of the sandbox's directory")
 	addAgentFlags(cmd, &options.Agents)
 	addFleetFlags(cmd, &options.Fleet)
 }
