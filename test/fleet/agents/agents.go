@@ -11,12 +11,13 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/pflag"
 	"k8s.io/klog/v2"
 
+	"open-cluster-management.io/helloworld-addon/manifests"
 	"open-cluster-management.io/helloworld-addon/pkg/agent"
-	"open-cluster-management.io/helloworld-addon/pkg/agent/loglevel"
 	"open-cluster-management.io/helloworld-addon/sandbox/fleet"
 )
 
@@ -43,7 +44,6 @@ func options(cluster fleet.Cluster) (*agent.Options, error) {
 	options := agent.NewOptions()
 	flags := pflag.NewFlagSet(cluster.Name, pflag.ContinueOnError)
 	options.AddFlags(flags)
-	flags.AddGoFlag(loglevel.Flag())
 	if err := flags.Parse(slices.Concat(arguments(cluster), own)); err != nil {
 		return nil, fmt.Errorf("arguments of the agent of %s: %w", cluster.Name, err)
 	}
@@ -59,11 +59,10 @@ func Uninstall(ctx context.Context, cluster fleet.Cluster) error {
 	return command.ExecuteContext(quiet(ctx))
 }
 
-// arguments returns what the container passes to its program.
+// arguments returns what the container passes to its program, without the log level, which
+// is that of the process.
 func arguments(cluster fleet.Cluster) []string {
-	var own []string
-	if command := cluster.Container.Command; len(command) > 0 {
-		own = command[1:]
-	}
-	return slices.Concat(own, cluster.Container.Args)
+	container := cluster.Container
+	all := slices.Concat(container.Command[min(1, len(container.Command)):], container.Args)
+	return slices.DeleteFunc(all, func(argument string) bool { return strings.HasPrefix(argument, "--"+manifests.FlagVerbosity+"=") })
 }

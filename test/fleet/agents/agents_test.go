@@ -24,16 +24,16 @@ func container(args ...string) corev1.Container {
 }
 
 func TestOptions(t *testing.T) {
-	cluster := fleet.Cluster{Name: "cluster1", Container: container("--deletion-hold=2m")}
+	cluster := fleet.Cluster{Name: "cluster1", Container: container("--deletion-hold=2m", "--v=4")}
 	options, err := options(cluster)
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := []any{options.ClusterName, options.PodName, options.DeletionHold, options.HealthBindAddress, options.MetricsBindAddress, options.Trim != nil}
 	if diff := cmp.Diff([]any{"cluster1", "p", 2 * time.Minute, "0", "0", true}, got); diff != "" {
-		t.Errorf("the Deployment's arguments, without ports and trimming of a process (-want +got):\n%s", diff)
+		t.Errorf("the Deployment's arguments, without ports, trimming and log level of a process (-want +got):\n%s", diff)
 	}
-	if len(cluster.Container.Args) != 7 {
+	if len(cluster.Container.Args) != 8 {
 		t.Errorf("the container's arguments were changed: %q", cluster.Container.Args)
 	}
 	cluster.Container = container("--no-such-flag")
