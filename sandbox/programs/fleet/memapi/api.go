@@ -31,6 +31,7 @@ type API struct {
 	tables    map[schema.GroupResource]*table
 	custom    kinds
 	workloads map[workloadKey]*workload
+	changes   map[workloadKey]bool // that the behaviours have not seen yet
 }
 
 // Config returns the configuration of clients in this process. Their requests go over no

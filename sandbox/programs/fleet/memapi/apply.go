@@ -28,7 +28,7 @@ func (a *API) apply(k *kind, n name, old *entry, r *request, o options) (int, []
 	if err := yaml.Unmarshal(r.body, &patch.Object); err != nil {
 		return 0, nil, badBody(k, err)
 	}
-	if err := wellFormed(patch); err != nil {
+	if err := normalize(patch); err != nil {
 		return 0, nil, badBody(k, err)
 	}
 	live := &unstructured.Unstructured{}

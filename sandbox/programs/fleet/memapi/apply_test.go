@@ -55,6 +55,9 @@ func TestServerSideApply(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if fields := before.GetManagedFields(); len(fields) != 1 || fields[0].Manager != "three" || fields[0].Operation != metav1.ManagedFieldsOperationUpdate {
+			t.Errorf("managers after the patch: %v, want that of the patch", fields)
+		}
 		again, err := maps.Apply(ctx, "a", applied(map[string]any{"a": "3"}), two)
 		if err != nil {
 			t.Fatal(err)

@@ -83,18 +83,28 @@ func decodeBody(k *kind, r *request) (*unstructured.Unstructured, error) {
 	if obj.Object == nil {
 		return nil, badBody(k, fmt.Errorf("the body is empty"))
 	}
-	if err := wellFormed(obj); err != nil {
+	if err := normalize(obj); err != nil {
 		return nil, badBody(k, err)
 	}
 	return obj, nil
 }
 
-// wellFormed checks that the metadata is what the rest of the package relies on.
-func wellFormed(obj *unstructured.Unstructured) error {
+// normalize checks the metadata, and leaves out what is empty or unknown in it, as an API
+// server does.
+func normalize(obj *unstructured.Unstructured) error {
 	var typed struct {
 		Metadata metav1.ObjectMeta `json:"metadata"`
 	}
-	return runtime.DefaultUnstructuredConverter.FromUnstructured(map[string]any{"metadata": obj.Object["metadata"]}, &typed)
+	given := map[string]any{"metadata": obj.Object["metadata"]}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(given, &typed); err != nil {
+		return err
+	}
+	metadata, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&typed.Metadata)
+	if err != nil {
+		return err
+	}
+	obj.Object["metadata"] = metadata
+	return nil
 }
 
 func badBody(k *kind, err error) error {

@@ -24,6 +24,9 @@ func (a *API) crdDefaults(crd *unstructured.Unstructured) {
 	}
 	spec, _ := crd.Object["spec"].(map[string]any)
 	spec["names"] = names
+	if spec["conversion"] == nil {
+		spec["conversion"] = map[string]any{"strategy": "None"}
+	}
 	if crd.GetDeletionTimestamp() == nil && !slices.Contains(crd.GetFinalizers(), customFinalizer) {
 		crd.SetFinalizers(append(crd.GetFinalizers(), customFinalizer))
 	}

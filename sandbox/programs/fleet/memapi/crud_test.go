@@ -1,10 +1,10 @@
 package memapi
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -82,14 +82,17 @@ func TestListAndWatch(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := "ADDED a, MODIFIED a, DELETED a"
-		if got := events(ctx, w, 3); got != want {
+		if got := nextEvents(w, 3); got != want {
 			t.Errorf("events: %s, want %s", got, want)
 		}
 	})
 }
 
-// events returns the next n events of a watch as text.
-func events(ctx context.Context, w watch.Interface, n int) string {
+// eventTimeout is how long a test waits for an event.
+const eventTimeout = 10 * time.Second
+
+// nextEvents returns the next n events of a watch as text.
+func nextEvents(w watch.Interface, n int) string {
 	var got []string
 	for len(got) < n {
 		select {
@@ -102,7 +105,7 @@ func events(ctx context.Context, w watch.Interface, n int) string {
 				text = fmt.Sprintf("%s %s", e.Type, obj.GetName())
 			}
 			got = append(got, strings.TrimSpace(text))
-		case <-ctx.Done():
+		case <-time.After(eventTimeout):
 			return strings.Join(append(got, "nothing"), ", ")
 		}
 	}

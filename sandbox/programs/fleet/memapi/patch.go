@@ -24,7 +24,7 @@ func patched(k *kind, old *entry, r *request) (*unstructured.Unstructured, error
 	if err := json.Unmarshal(data, &obj.Object); err != nil {
 		return nil, badBody(k, err)
 	}
-	if err := wellFormed(obj); err != nil {
+	if err := normalize(obj); err != nil {
 		return nil, badBody(k, err)
 	}
 	return obj, nil

@@ -51,7 +51,7 @@ func (s *Server) Add(ctx context.Context, name string) *API {
 	s.Remove(name)
 	a := &API{
 		server: s, name: name, log: klog.FromContext(ctx).WithValues("cluster", name),
-		tables: map[schema.GroupResource]*table{}, workloads: map[workloadKey]*workload{},
+		tables: map[schema.GroupResource]*table{}, workloads: map[workloadKey]*workload{}, changes: map[workloadKey]bool{},
 	}
 	// A cluster that is added again must not take versions of its predecessor for its own.
 	a.start = uint64(s.clock.Now().UnixMilli())

@@ -37,7 +37,7 @@ func (a *API) changed(k *kind, e *event) {
 	case crds:
 		a.serveCustom()
 	case deployments, jobs:
-		a.syncWorkload(k, e.name)
+		a.syncSoon(k, e.name)
 	case coreEvents, newEvents:
 		if e.what == watch.Added {
 			a.expireEvents(k)

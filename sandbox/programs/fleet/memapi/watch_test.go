@@ -39,7 +39,7 @@ func TestWatchSelected(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if got, want := events(ctx, w, 3), "ADDED a, DELETED a, ADDED b"; got != want {
+		if got, want := nextEvents(w, 3), "ADDED a, DELETED a, ADDED b"; got != want {
 			t.Errorf("events: %s, want %s: an object that the selector ceases to match is deleted", got, want)
 		}
 	})
@@ -84,13 +84,13 @@ func TestWatchBegins(t *testing.T) {
 			if row.want[0] != "" {
 				n++
 			}
-			if got := events(ctx, w, n); got != row.want[0] {
+			if got := nextEvents(w, n); got != row.want[0] {
 				t.Errorf("%s: first %q, want %q", row.name, got, row.want[0])
 			}
 			if _, err := maps.Create(ctx, configMap("b", nil), metav1.CreateOptions{}); err != nil {
 				t.Fatal(err)
 			}
-			if got := events(ctx, w, 1); got != row.want[1] {
+			if got := nextEvents(w, 1); got != row.want[1] {
 				t.Errorf("%s: then %q, want %q", row.name, got, row.want[1])
 			}
 			w.Stop()
@@ -139,7 +139,7 @@ func TestWatchFromVersion(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := firstEvent(ctx, w); got != row.want {
+			if got := firstEvent(w); got != row.want {
 				t.Errorf("watch from %s: %s, want %s", row.name, got, row.want)
 			}
 			w.Stop()
@@ -147,7 +147,7 @@ func TestWatchFromVersion(t *testing.T) {
 	})
 }
 
-func firstEvent(ctx context.Context, w watch.Interface) string {
+func firstEvent(w watch.Interface) string {
 	select {
 	case e := <-w.ResultChan():
 		switch obj := e.Object.(type) {
@@ -160,7 +160,7 @@ func firstEvent(ctx context.Context, w watch.Interface) string {
 			return fmt.Sprintf("%s %s", e.Type, obj.Name)
 		}
 		return fmt.Sprintf("%s %T", e.Type, e.Object)
-	case <-ctx.Done():
+	case <-time.After(eventTimeout):
 		return "nothing"
 	}
 }
@@ -191,7 +191,7 @@ func TestHistoryIsBoundedInTime(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer w.Stop()
-		if got := firstEvent(ctx, w); got != "expired" {
+		if got := firstEvent(w); got != "expired" {
 			t.Errorf("watch from before %s: %s, want expired", historyTime, got)
 		}
 	})
@@ -209,7 +209,7 @@ func TestWatchEnds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, want := events(ctx, w, 2), "BOOKMARK, the end"; got != want {
+		if got, want := nextEvents(w, 2), "BOOKMARK, the end"; got != want {
 			t.Errorf("when its time is over: %s, want %s", got, want)
 		}
 		w, err = maps.Watch(ctx, metav1.ListOptions{ResourceVersion: list.ResourceVersion})
@@ -217,7 +217,7 @@ func TestWatchEnds(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.server.Remove("fleet-0001")
-		if got, want := events(ctx, w, 1), "the end"; got != want {
+		if got, want := nextEvents(w, 1), "the end"; got != want {
 			t.Errorf("when the cluster is removed: %s, want %s", got, want)
 		}
 		if _, err := maps.List(ctx, metav1.ListOptions{}); err == nil {

@@ -43,8 +43,27 @@ type workload struct {
 	timer    clock.Timer
 }
 
+// reaction is how long the behaviours take to see a change. Without it a client that
+// creates a Deployment and then changes it would have a conflict with the first status.
+const reaction = 10 * time.Millisecond
+
+// syncSoon syncs a workload after a change. The caller holds a.mu.
+func (a *API) syncSoon(k *kind, n name) {
+	key := workloadKey{k.name, n}
+	if a.changes[key] {
+		return
+	}
+	a.changes[key] = true
+	a.server.clock.AfterFunc(reaction, func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		delete(a.changes, key)
+		a.syncWorkload(k, n)
+	})
+}
+
 // syncWorkload makes what runs, and the status, follow a Deployment or Job. The caller
-// holds a.mu. It is called at each of its changes, also those of its own.
+// holds a.mu. It is called after each of its changes, also those of its own.
 func (a *API) syncWorkload(k *kind, n name) {
 	if a.ctx.Err() != nil {
 		return

@@ -197,6 +197,13 @@ func TestWorkloadStream(t *testing.T) {
 		if _, err := sets.Create(t.Context(), deployment("other", "image:other"), metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
+		eventually(t, func(ctx context.Context) error {
+			d, err := sets.Get(ctx, "other", metav1.GetOptions{})
+			if err == nil && d.Status.ObservedGeneration == 0 {
+				err = errors.New("the Deployment was not seen")
+			}
+			return err
+		})
 		s := open(t, config, "/fleet/workloads?image=image:1&image=image:2")
 		first := s.expect(t, "START", "agent")
 		if first.Cluster != "fleet-0001" || first.Kind != "Deployment" || first.Namespace != "default" || first.UID == "" || first.PodUID == "" {
@@ -294,14 +301,17 @@ func TestClaimedJob(t *testing.T) {
 		s := open(t, config, "/fleet/workloads?"+url.Values{"image": {"image:1"}}.Encode())
 		s.expect(t, "SYNCED", "")
 		one := int32(1)
-		for _, name := range []string{"good", "bad"} {
+		start := func(name string) workloadEvent {
+			t.Helper()
 			j := job(name, "image:1")
 			j.Spec.BackoffLimit = &one
 			if _, err := jobs.Create(t.Context(), j, metav1.CreateOptions{}); err != nil {
 				t.Fatal(err)
 			}
+			fake.Step(reaction)
+			return s.expect(t, "START", name)
 		}
-		good, bad := s.expect(t, "START", "good"), s.expect(t, "START", "bad")
+		good, bad := start("good"), start("bad")
 		fake.Step(time.Minute)
 		c.expectJob(t, "good", "active 1 succeeded 0 failed 0")
 		if status := finish(t, config, "fleet-0001", good.PodUID, ""); status != http.StatusOK {
