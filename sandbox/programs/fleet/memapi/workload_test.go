@@ -373,6 +373,10 @@ func TestFleetWatch(t *testing.T) {
 		for _, api := range []*API{c.api, second} {
 			client := &cluster{config: api.Config()}
 			client.connect(t)
+			secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "watched", Labels: map[string]string{"watched": ""}}}
+			if _, err := client.kube.CoreV1().Secrets("default").Create(t.Context(), secret, metav1.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
 			for name, labels := range map[string]map[string]string{"watched": {"watched": ""}, "other": nil} {
 				m := configMap(name, nil)
 				m.Labels = labels
@@ -389,4 +393,52 @@ func TestFleetWatch(t *testing.T) {
 			t.Errorf("first line: %+v, want SYNCED", e)
 		}
 	})
+}
+
+// TestRecreated deletes a Job and creates it again before the behaviours see either.
+func TestRecreated(t *testing.T) {
+	fake := asyncClock{testclock.NewFakeClock(time.Unix(1_700_000_000, 0))}
+	clusters(t, Options{Clock: fake, ReadyAfter: time.Minute}, func(t *testing.T, c *cluster) {
+		jobs := c.kube.BatchV1().Jobs("default")
+		s := open(t, remote(t, c.server, "fleet-0001"), "/fleet/workloads?image=image:1")
+		s.expect(t, "SYNCED", "")
+		create := func() *batchv1.Job {
+			t.Helper()
+			j, err := jobs.Create(t.Context(), job("j", "image:1"), metav1.CreateOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return j
+		}
+		first := create()
+		fake.Step(reaction)
+		if e := s.expect(t, "START", "j"); e.UID != first.UID {
+			t.Errorf("started the pod of %s, want %s", e.UID, first.UID)
+		}
+		if err := jobs.Delete(t.Context(), "j", metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		second := create()
+		fake.Step(reaction)
+		if e := s.expect(t, "STOP", "j"); e.UID != first.UID {
+			t.Errorf("stopped the pod of %s, want %s", e.UID, first.UID)
+		}
+		if e := s.expect(t, "START", "j"); e.UID != second.UID {
+			t.Errorf("started the pod of %s, want %s", e.UID, second.UID)
+		}
+	})
+}
+
+func TestWorkloadsAreToldOnce(t *testing.T) {
+	w := &workloadStream{feed: newFeed(), images: []string{"image"}, running: map[types.UID]bool{}}
+	for _, what := range []string{"STOP", "START", "START", "STOP", "STOP"} {
+		w.tell(workloadEvent{Type: what, PodUID: "1", Container: &corev1.Container{Image: "image"}})
+	}
+	lines, err := w.take()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Count(string(lines), "\n"); got != 2 {
+		t.Errorf("%d lines, want one START and one STOP: %s", got, lines)
+	}
 }
