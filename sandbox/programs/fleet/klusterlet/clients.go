@@ -4,21 +4,29 @@ import (
 	"fmt"
 	"net/http"
 
+	certificatesv1 "k8s.io/api/certificates/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/informers"
+	certificatesinformers "k8s.io/client-go/informers/certificates"
+	certificatesv1informers "k8s.io/client-go/informers/certificates/v1"
 	"k8s.io/client-go/kubernetes"
+	certificatesclient "k8s.io/client-go/kubernetes/typed/certificates/v1"
+	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
+	eventsclient "k8s.io/client-go/kubernetes/typed/events/v1"
+	certificateslisters "k8s.io/client-go/listers/certificates/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+	addonv1alpha1 "open-cluster-management.io/api/addon/v1alpha1"
 	addonclient "open-cluster-management.io/api/client/addon/clientset/versioned"
-	addoninformers "open-cluster-management.io/api/client/addon/informers/externalversions"
+	addonlisters "open-cluster-management.io/api/client/addon/listers/addon/v1alpha1"
 	clusterclient "open-cluster-management.io/api/client/cluster/clientset/versioned"
-	clusterinformers "open-cluster-management.io/api/client/cluster/informers/externalversions"
+	clusterlisters "open-cluster-management.io/api/client/cluster/listers/cluster/v1"
 	workclient "open-cluster-management.io/api/client/work/clientset/versioned"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 
-	"k8s.io/klog/v2"
 	"open-cluster-management.io/ocm/pkg/registration/register"
 	"open-cluster-management.io/ocm/pkg/registration/register/csr"
 	"open-cluster-management.io/ocm/pkg/registration/register/token"
@@ -37,37 +45,42 @@ type managedClients struct {
 
 func newManagedClients(config *rest.Config) (*managedClients, error) {
 	m := &managedClients{config: config}
-	var err error
-	if m.http, err = rest.HTTPClientFor(m.config); err != nil {
-		return nil, fmt.Errorf("create the managed cluster's client: %w", err)
-	}
 	for _, create := range []func() error{
-		func() (err error) { m.kube, err = kubernetes.NewForConfigAndClient(m.config, m.http); return },
-		func() (err error) { m.dynamic, err = dynamic.NewForConfigAndClient(m.config, m.http); return },
-		func() (err error) {
-			m.apiExtensions, err = apiextensions.NewForConfigAndClient(m.config, m.http)
-			return
-		},
-		func() (err error) { m.cluster, err = clusterclient.NewForConfigAndClient(m.config, m.http); return },
-		func() (err error) { m.work, err = workclient.NewForConfigAndClient(m.config, m.http); return },
+		func() (err error) { m.http, err = rest.HTTPClientFor(config); return },
+		func() (err error) { m.kube, err = kubernetes.NewForConfigAndClient(config, m.http); return },
+		func() (err error) { m.dynamic, err = dynamic.NewForConfigAndClient(config, m.http); return },
+		func() (err error) { m.apiExtensions, err = apiextensions.NewForConfigAndClient(config, m.http); return },
+		func() (err error) { m.cluster, err = clusterclient.NewForConfigAndClient(config, m.http); return },
+		func() (err error) { m.work, err = workclient.NewForConfigAndClient(config, m.http); return },
 	} {
 		if err := create(); err != nil {
-			return nil, fmt.Errorf("create the managed cluster's client: %w", err)
+			return nil, fmt.Errorf("create a client of the managed cluster: %w", err)
 		}
 	}
 	return m, nil
 }
 
-// hub holds the clients of the hub that the registration agent uses, before or after it has
-// joined.
+// hub has the registration agent's clients and caches of the hub.
 type hub struct {
-	*register.Clients
 	connection *connection
-	kube       kubernetes.Interface
-	csrs       informers.SharedInformerFactory
+
+	core         coreclient.CoreV1Interface
+	certificates certificatesclient.CertificatesV1Interface
+	coordination coordinationclient.CoordinationV1Interface
+	events       eventsclient.EventsV1Interface
+	cluster      clusterclient.Interface
+	addon        addonclient.Interface
+
+	clusters informerOf[clusterlisters.ManagedClusterLister]
+	addons   informerOf[addonlisters.ManagedClusterAddOnLister]
+	csrs     informerOf[certificateslisters.CertificateSigningRequestLister]
 }
 
-// connect returns clients of the hub that the kubeconfig names. The caller closes the connection.
+// connect returns the clients of the hub that the kubeconfig names, and gives them to the driver.
+// The caller closes the connection.
+//
+// It does what OCM's CSRDriver.BuildClients does, but all clients have the connection of this start
+// of the agents.
 func (a *agents) connect(kubeconfig string) (*hub, error) {
 	connection, err := newConnection(kubeconfig)
 	if err != nil {
@@ -81,43 +94,71 @@ func (a *agents) connect(kubeconfig string) (*hub, error) {
 	return h, nil
 }
 
-// createClients creates what register.BuildClientsFromConfig and CSRDriver.BuildClients do, but
-// with one HTTP client, which belongs to this start of the agents. Theirs is cached for the whole
-// process: a restarted agent would use the connection, and so the certificate, of the one before.
-func (a *agents) createClients(h *hub) (err error) {
+func (a *agents) createClients(h *hub) error {
 	config, client := h.connection.config, h.connection.client
-	if h.kube, err = kubernetes.NewForConfigAndClient(config, client); err != nil {
-		return err
+	for _, create := range []func() error{
+		func() (err error) { h.core, err = coreclient.NewForConfigAndClient(config, client); return },
+		func() (err error) {
+			h.certificates, err = certificatesclient.NewForConfigAndClient(config, client)
+			return
+		},
+		func() (err error) {
+			h.coordination, err = coordinationclient.NewForConfigAndClient(config, client)
+			return
+		},
+		func() (err error) { h.events, err = eventsclient.NewForConfigAndClient(config, client); return },
+		func() (err error) { h.cluster, err = clusterclient.NewForConfigAndClient(config, client); return },
+		func() (err error) { h.addon, err = addonclient.NewForConfigAndClient(config, client); return },
+	} {
+		if err := create(); err != nil {
+			return err
+		}
 	}
-	clusters, err := clusterclient.NewForConfigAndClient(config, client)
+	h.clusters = newInformer(h.cluster.ClusterV1().ManagedClusters(),
+		metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", a.Name).String()},
+		&clusterv1.ManagedCluster{}, resync, clusterlisters.NewManagedClusterLister)
+	h.addons = newInformer(h.addon.AddonV1alpha1().ManagedClusterAddOns(a.Name), metav1.ListOptions{},
+		&addonv1alpha1.ManagedClusterAddOn{}, resync, addonlisters.NewManagedClusterAddOnLister)
+	h.csrs = newInformer(h.certificates.CertificateSigningRequests(),
+		metav1.ListOptions{LabelSelector: clusterv1.ClusterNameLabelKey + "=" + a.Name},
+		&certificatesv1.CertificateSigningRequest{}, resync, certificateslisters.NewCertificateSigningRequestLister)
+
+	control, err := csr.NewCSRControl(klog.Background(), csrGroup{hub: h}, csrClient{hub: h})
 	if err != nil {
 		return err
 	}
-	addons, err := addonclient.NewForConfigAndClient(config, client)
-	if err != nil {
-		return err
-	}
-	h.Clients = &register.Clients{
-		ClusterClient: clusters,
-		LeaseClient:   h.kube.CoordinationV1().Leases(a.Name),
-		AddonClient:   addons,
-		EventsClient:  h.kube.EventsV1(),
-		ClusterInformer: clusterinformers.NewSharedInformerFactoryWithOptions(clusters, resync,
-			clusterinformers.WithTweakListOptions(func(o *metav1.ListOptions) {
-				o.FieldSelector = fields.OneTermEqualSelector("metadata.name", a.Name).String()
-			})).Cluster().V1().ManagedClusters(),
-		AddonInformer: addoninformers.NewSharedInformerFactoryWithOptions(addons, resync,
-			addoninformers.WithNamespace(a.Name)).Addon().V1alpha1().ManagedClusterAddOns(),
-	}
-	h.csrs = informers.NewSharedInformerFactoryWithOptions(h.kube, resync,
-		informers.WithTweakListOptions(func(o *metav1.ListOptions) {
-			o.LabelSelector = clusterv1.ClusterNameLabelKey + "=" + a.Name
-		}))
-	control, err := csr.NewCSRControl(klog.Background(), h.csrs.Certificates(), h.kube)
-	if err != nil {
-		return err
-	}
-	a.driver.SetAddonClients(&register.AddOnClients{AddonClient: addons, AddonInformer: h.AddonInformer})
-	a.driver.SetTokenControl(token.NewTokenControl(h.kube.CoreV1()))
+	a.driver.SetAddonClients(&register.AddOnClients{AddonClient: h.addon, AddonInformer: h.addons})
+	a.driver.SetTokenControl(token.NewTokenControl(h.core))
 	return a.driver.SetCSRControl(control, a.Name)
+}
+
+// csrClient is a client with the part that csr.NewCSRControl uses: a whole client has clients of
+// all groups.
+type csrClient struct {
+	kubernetes.Interface
+	hub *hub
+}
+
+// CertificatesV1 returns the client of CSRs.
+func (c csrClient) CertificatesV1() certificatesclient.CertificatesV1Interface {
+	return c.hub.certificates
+}
+
+// csrGroup has the part of the informers that csr.NewCSRControl uses.
+type csrGroup struct {
+	certificatesinformers.Interface
+	hub *hub
+}
+
+// V1 returns the informers of the version v1.
+func (c csrGroup) V1() certificatesv1informers.Interface { return csrVersion{hub: c.hub} }
+
+type csrVersion struct {
+	certificatesv1informers.Interface
+	hub *hub
+}
+
+// CertificateSigningRequests returns the informer of CSRs.
+func (c csrVersion) CertificateSigningRequests() certificatesv1informers.CertificateSigningRequestInformer {
+	return c.hub.csrs
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"sync"
+
+	"open-cluster-management.io/sdk-go/pkg/basecontroller/factory"
 )
 
 // group runs the parts of the agents. They end together: when the first one ends, or when the
@@ -30,6 +32,12 @@ func (g *group) start(name string, part func(context.Context)) {
 		defer func() { g.fail(fmt.Errorf("%s: %w", name, errEnded)) }()
 		part(g.ctx)
 	}()
+}
+
+// run starts a controller with one worker. OCM's work agent has ten workers per controller; a
+// cluster of a fleet has few ManifestWorks, and each worker costs memory.
+func (g *group) run(name string, controller factory.Controller) {
+	g.start(name, func(ctx context.Context) { controller.Run(ctx, 1) })
 }
 
 // fail ends the group with the error, unless it has ended.

@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	ocmfeature "open-cluster-management.io/api/feature"
@@ -151,11 +150,6 @@ func (a *agents) createNamespace(ctx context.Context) error {
 // valid reports whether the directory has a kubeconfig of the hub with a valid certificate.
 func (a *agents) valid(ctx context.Context) (bool, error) {
 	return register.IsHubKubeConfigValidFunc(a.driver, a.secret)(ctx)
-}
-
-// secrets returns informers of the Secrets in the agents' namespace.
-func (a *agents) secrets() informers.SharedInformerFactory {
-	return informers.NewSharedInformerFactoryWithOptions(a.managed.kube, resync, informers.WithNamespace(namespace))
 }
 
 // resync is the period with which OCM's agents handle all objects in their caches again.

@@ -6,14 +6,15 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/informers"
+	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
 	clusterscheme "open-cluster-management.io/api/client/cluster/clientset/versioned/scheme"
-	clusterinformers "open-cluster-management.io/api/client/cluster/informers/externalversions"
-
+	claimlisters "open-cluster-management.io/api/client/cluster/listers/cluster/v1alpha1"
+	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
 	"open-cluster-management.io/sdk-go/pkg/basecontroller/factory"
 
 	"open-cluster-management.io/ocm/pkg/registration/register"
@@ -27,8 +28,8 @@ const (
 	// bootstrapPoll is the period with which the bootstrapping agent looks for its
 	// certificate.
 	bootstrapPoll = time.Second
-	// healthPeriod is the period of the health check that ends the agents when their
-	// certificate has expired.
+	// healthPeriod is the period of the check that ends the agents when their certificate
+	// has expired.
 	healthPeriod = time.Minute
 	// statusPeriod is the period with which the agent checks the managed cluster's health.
 	statusPeriod = time.Minute
@@ -50,41 +51,42 @@ func (a *agents) bootstrap(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	secrets := a.secrets()
-	csrs, _ := a.driver.InformerHandler()
-	create := registration.NewManagedClusterCreatingController(a.Name, nil, hub.ClusterClient)
-	renew := a.renewal("BootstrapController@cluster:"+a.Name, secrets, register.GenerateBootstrapStatusUpdater())
-	dump := a.dumping(secrets)
-
 	g := newGroup(ctx)
-	g.start("watch of the CSRs", func(ctx context.Context) { csrs.Run(ctx.Done()) })
-	g.start("watch of the Secrets", func(ctx context.Context) { secrets.Core().V1().Secrets().Informer().Run(ctx.Done()) })
-	g.start("creation of the ManagedCluster", func(ctx context.Context) { create.Run(ctx, 1) })
-	g.start("bootstrap", func(ctx context.Context) { renew.Run(ctx, 1) })
-	g.start("copy of the Secret", func(ctx context.Context) { dump.Run(ctx, 1) })
+	secrets := a.secrets()
+	create := registration.NewManagedClusterCreatingController(a.Name, nil, hub.cluster)
+	request := a.renewal("BootstrapController@cluster:"+a.Name, secrets, register.GenerateBootstrapStatusUpdater())
+	dump := a.dumping(secrets)
+	g.start("watch of the CSRs", hub.csrs.RunWithContext)
+	g.start("watch of the Secrets", secrets.RunWithContext)
+	g.run("creation of the ManagedCluster", create)
+	g.run("request for the certificate", request)
+	g.run("copy of the Secret", dump)
 	err = wait.PollUntilContextCancel(g.ctx, bootstrapPoll, true, a.valid)
 	if err != nil {
 		g.fail(fmt.Errorf("wait for the certificate of the cluster: %w", err))
 	}
 	hub.connection.close()
-	ended := g.stop()
-	if err != nil {
+	if ended := g.stop(); err != nil {
 		return ended
 	}
 	return nil
 }
 
+// secrets returns the informer of the Secrets in the agents' namespace.
+func (a *agents) secrets() informerOf[corelisters.SecretLister] {
+	return newInformer(a.managed.kube.CoreV1().Secrets(namespace), metav1.ListOptions{}, &corev1.Secret{}, resync,
+		corelisters.NewSecretLister)
+}
+
 // renewal returns the controller that requests the agents' certificate and renews it.
-func (a *agents) renewal(name string, secrets informers.SharedInformerFactory, status register.StatusUpdateFunc) factory.Controller {
-	return register.NewSecretController(a.secret, a.driver, status, a.managed.kube.CoreV1(),
-		secrets.Core().V1().Secrets().Informer(), name)
+func (a *agents) renewal(name string, secrets informerOf[corelisters.SecretLister], status register.StatusUpdateFunc) factory.Controller {
+	return register.NewSecretController(a.secret, a.driver, status, a.managed.kube.CoreV1(), secrets.Informer(), name)
 }
 
 // dumping returns the controller that copies the Secret with the hub's kubeconfig to the
 // directory.
-func (a *agents) dumping(secrets informers.SharedInformerFactory) factory.Controller {
-	return registration.NewHubKubeconfigSecretController(a.hubDir(), namespace, hubSecret,
-		a.managed.kube.CoreV1(), secrets.Core().V1().Secrets())
+func (a *agents) dumping(secrets informerOf[corelisters.SecretLister]) factory.Controller {
+	return registration.NewHubKubeconfigSecretController(a.hubDir(), namespace, hubSecret, a.managed.kube.CoreV1(), secrets)
 }
 
 // join runs the agents of a cluster that has its certificate, until ctx or one of their parts
@@ -95,15 +97,14 @@ func (a *agents) join(ctx context.Context) error {
 		return err
 	}
 	g := newGroup(ctx)
-	err = a.startRegistration(g, hub)
-	if err == nil {
-		err = a.startWork(g, hub.connection)
-	}
-	if err != nil {
+	g.start("connection to the hub", hub.connection.watch)
+	g.start("health check", func(ctx context.Context) { a.checkHealth(ctx, g) })
+	if err := a.startRegistration(g, hub); err != nil {
 		g.fail(err)
 	}
-	g.start("health check", func(ctx context.Context) { a.checkHealth(ctx, g) })
-	g.start("connection to the hub", hub.connection.watch)
+	if err := a.startWork(g, hub.connection); err != nil {
+		g.fail(err)
+	}
 	<-g.ctx.Done()
 	hub.connection.close()
 	return g.stop()
@@ -123,57 +124,63 @@ func (a *agents) checkHealth(ctx context.Context, g *group) {
 
 // startRegistration starts the controllers of the registration agent.
 func (a *agents) startRegistration(g *group, hub *hub) error {
-	recorder, err := startEvents(g, hub)
+	secrets := a.secrets()
+	status, err := a.clusterStatus(g, hub)
 	if err != nil {
 		return err
 	}
-	secrets := a.secrets()
-	csrs, _ := a.driver.InformerHandler()
-	nodes := informers.NewSharedInformerFactory(a.managed.kube, resync)
-	claims := clusterinformers.NewSharedInformerFactory(a.managed.cluster, resync)
-	hubHash := fmt.Sprintf("%x", sha256.Sum256([]byte(hub.connection.config.Host)))
-	namespaces := informers.NewSharedInformerFactoryWithOptions(a.managed.kube, resync,
-		informers.WithTweakListOptions(func(o *metav1.ListOptions) {
-			o.LabelSelector = managedcluster.GetHubClusterSetLabel(hubHash) + "=true"
-		}))
-
 	renew := a.renewal("RegisterController@cluster:"+a.Name, secrets,
-		register.GenerateStatusUpdater(hub.ClusterClient, hub.ClusterInformer.Lister(), a.Name))
-	controllers := map[string]factory.Controller{
-		"copy of the Secret":    a.dumping(secrets),
-		"certificate":           renew,
-		"lease of the cluster":  lease.NewManagedClusterLeaseController(a.Name, hub.LeaseClient, hub.ClusterInformer),
-		"leases of the add-ons": a.addonLeases(hub),
-		"status of the cluster": managedcluster.NewManagedClusterStatusController(a.Name, hubHash, hub.ClusterClient,
-			a.managed.kube, hub.ClusterInformer, namespaces.Core().V1().Namespaces(), a.managed.kube.Discovery(),
-			claims.Cluster().V1alpha1().ClusterClaims(), a.shared.properties, nodes.Core().V1().Nodes(),
-			maxClaims, nil, statusPeriod, recorder),
-	}
-	addons := addon.NewAddOnRegistrationController(a.Name, a.agentID(), a.bootstrapFile(), hub.AddonClient,
-		a.managed.kube, a.managed.kube, a.driver, a.auth, hub.AddonInformer)
+		register.GenerateStatusUpdater(hub.cluster, hub.clusters.lister, a.Name))
+	dump := a.dumping(secrets)
+	alive := lease.NewManagedClusterLeaseController(a.Name, hub.coordination.Leases(a.Name), hub.clusters)
+	leases := a.managed.kube.CoordinationV1()
+	addonLeases := addon.NewManagedClusterAddOnLeaseController(a.Name, hub.addon, hub.addons, leases, leases, addonLeasePeriod)
+	addons := addon.NewAddOnRegistrationController(a.Name, a.agentID(), a.bootstrapFile(), hub.addon,
+		a.managed.kube, a.managed.kube, a.driver, a.auth, hub.addons)
 
-	for name, informer := range map[string]cache.SharedIndexInformer{
-		"CSRs": csrs, "ManagedCluster": hub.ClusterInformer.Informer(), "ManagedClusterAddOns": hub.AddonInformer.Informer(),
-		"Secrets": secrets.Core().V1().Secrets().Informer(), "Nodes": nodes.Core().V1().Nodes().Informer(),
-		"namespaces": namespaces.Core().V1().Namespaces().Informer(), "claims": claims.Cluster().V1alpha1().ClusterClaims().Informer(),
-	} {
-		g.start("watch of the "+name, func(ctx context.Context) { informer.Run(ctx.Done()) })
-	}
-	for name, controller := range controllers {
-		g.start(name, func(ctx context.Context) { controller.Run(ctx, 1) })
-	}
+	g.start("watch of the CSRs", hub.csrs.RunWithContext)
+	g.start("watch of the ManagedCluster", hub.clusters.RunWithContext)
+	g.start("watch of the ManagedClusterAddOns", hub.addons.RunWithContext)
+	g.start("watch of the Secrets", secrets.RunWithContext)
+	g.run("certificate", renew)
+	g.run("copy of the Secret", dump)
+	g.run("lease of the cluster", alive)
+	g.run("status of the cluster", status)
+	g.run("leases of the add-ons", addonLeases)
 	g.start("registration of the add-ons", func(ctx context.Context) {
-		// The controllers that it starts wait for the CSRs, and nobody waits for them.
-		if cache.WaitForCacheSync(ctx.Done(), csrs.HasSynced) {
+		// The controllers that it starts wait for the CSRs. If one of them gave up, the
+		// group would not end.
+		if cache.WaitForCacheSync(ctx.Done(), hub.csrs.HasSynced) {
 			addons.Run(ctx, 1)
 		}
 	})
 	return nil
 }
 
+// clusterStatus returns the controller of the ManagedCluster's status, and starts what it reads.
+func (a *agents) clusterStatus(g *group, hub *hub) (factory.Controller, error) {
+	recorder, err := startEvents(g, hub)
+	if err != nil {
+		return nil, err
+	}
+	hubHash := fmt.Sprintf("%x", sha256.Sum256([]byte(hub.connection.config.Host)))
+	core := a.managed.kube.CoreV1()
+	nodes := newInformer(core.Nodes(), metav1.ListOptions{}, &corev1.Node{}, resync, corelisters.NewNodeLister)
+	namespaces := newInformer(core.Namespaces(), metav1.ListOptions{LabelSelector: managedcluster.GetHubClusterSetLabel(hubHash) + "=true"},
+		&corev1.Namespace{}, resync, corelisters.NewNamespaceLister)
+	claims := newInformer(a.managed.cluster.ClusterV1alpha1().ClusterClaims(), metav1.ListOptions{},
+		&clusterv1alpha1.ClusterClaim{}, resync, claimlisters.NewClusterClaimLister)
+	controller := managedcluster.NewManagedClusterStatusController(a.Name, hubHash, hub.cluster, a.managed.kube, hub.clusters,
+		namespaces, a.managed.kube.Discovery(), claims, a.shared.properties, nodes, maxClaims, nil, statusPeriod, recorder)
+	g.start("watch of the nodes", nodes.RunWithContext)
+	g.start("watch of the namespaces", namespaces.RunWithContext)
+	g.start("watch of the claims", claims.RunWithContext)
+	return controller, nil
+}
+
 // startEvents starts a recorder that writes events to the hub.
 func startEvents(g *group, hub *hub) (events.EventRecorder, error) {
-	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: hub.EventsClient})
+	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: hub.events})
 	if err := broadcaster.StartRecordingToSinkWithContext(g.ctx); err != nil {
 		return nil, fmt.Errorf("record events: %w", err)
 	}
@@ -182,9 +189,4 @@ func startEvents(g *group, hub *hub) (events.EventRecorder, error) {
 		broadcaster.Shutdown()
 	})
 	return broadcaster.NewRecorder(clusterscheme.Scheme, "klusterlet-agent"), nil
-}
-
-func (a *agents) addonLeases(hub *hub) factory.Controller {
-	leases := a.managed.kube.CoordinationV1()
-	return addon.NewManagedClusterAddOnLeaseController(a.Name, hub.AddonClient, hub.AddonInformer, leases, leases, addonLeasePeriod)
 }

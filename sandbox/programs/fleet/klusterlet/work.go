@@ -1,13 +1,14 @@
 package klusterlet
 
 import (
-	"context"
 	"fmt"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	workclient "open-cluster-management.io/api/client/work/clientset/versioned"
-	workinformers "open-cluster-management.io/api/client/work/informers/externalversions"
+	worklisters "open-cluster-management.io/api/client/work/listers/work/v1"
+	workv1 "open-cluster-management.io/api/work/v1"
 	"open-cluster-management.io/sdk-go/pkg/basecontroller/factory"
 
 	"open-cluster-management.io/ocm/pkg/work/helper"
@@ -33,10 +34,6 @@ const (
 	maxFeedback = 1024
 )
 
-// workers is the number of workers of the work agent's controllers. OCM's agent has ten. A cluster
-// of a fleet has few ManifestWorks, and each worker costs memory.
-const workers = 2
-
 // startWork starts the controllers of the work agent.
 func (a *agents) startWork(g *group, connection *connection) error {
 	config := rest.CopyConfig(connection.config)
@@ -45,12 +42,13 @@ func (a *agents) startWork(g *group, connection *connection) error {
 	if err != nil {
 		return fmt.Errorf("create the work agent's client of the hub: %w", err)
 	}
-	works := workinformers.NewSharedInformerFactoryWithOptions(client, workResync, workinformers.WithNamespace(a.Name)).
-		Work().V1().ManifestWorks()
-	hubWorks, lister := client.WorkV1().ManifestWorks(a.Name), works.Lister().ManifestWorks(a.Name)
+	hubWorks := client.WorkV1().ManifestWorks(a.Name)
+	works := newInformer(hubWorks, metav1.ListOptions{}, &workv1.ManifestWork{}, workResync, worklisters.NewManifestWorkLister)
+	lister := works.lister.ManifestWorks(a.Name)
 	managed := a.managed
-	applied := workinformers.NewSharedInformerFactory(managed.work, appliedResync).Work().V1().AppliedManifestWorks()
 	appliedClient := managed.work.WorkV1().AppliedManifestWorks()
+	applied := newInformer(appliedClient, metav1.ListOptions{}, &workv1.AppliedManifestWork{}, appliedResync,
+		worklisters.NewAppliedManifestWorkLister)
 
 	hubHash := helper.HubHash(config.Host)
 	mapper, err := a.shared.mapper(managed)
@@ -76,9 +74,9 @@ func (a *agents) startWork(g *group, connection *connection) error {
 		"status of ManifestWorks": statuscontroller.NewAvailableStatusController(hubWorks, works, lister,
 			a.shared.conditions, reader, maxFeedback, a.StatusSync),
 	} {
-		g.start(name, func(ctx context.Context) { controller.Run(ctx, workers) })
+		g.run(name, controller)
 	}
-	g.start("watch of the ManifestWorks", func(ctx context.Context) { works.Informer().Run(ctx.Done()) })
-	g.start("watch of the AppliedManifestWorks", func(ctx context.Context) { applied.Informer().Run(ctx.Done()) })
+	g.start("watch of the ManifestWorks", works.RunWithContext)
+	g.start("watch of the AppliedManifestWorks", applied.RunWithContext)
 	return nil
 }
