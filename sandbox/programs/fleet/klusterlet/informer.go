@@ -3,6 +3,7 @@ package klusterlet
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -22,19 +23,24 @@ type informer struct {
 	cache.SharedIndexInformer
 	controller cache.Controller
 	indexer    cache.Indexer
-	handlers   []cache.ResourceEventHandler
 	started    atomic.Bool
+
+	mu       sync.RWMutex
+	handlers []cache.ResourceEventHandler
 }
 
 // errStarted is the error of a change to an informer that runs.
 var errStarted = errors.New("the informer has started")
 
-// AddEventHandler adds a handler. It returns an error if the informer has started.
+// AddEventHandler adds a handler. One that is added to a running informer first gets the objects in
+// the cache; an object that comes at the same time it may get twice.
 func (i *informer) AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
-	if i.started.Load() {
-		return nil, errStarted
-	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
 	i.handlers = append(i.handlers, handler)
+	for _, object := range i.indexer.List() {
+		handler.OnAdd(object, true)
+	}
 	return i, nil
 }
 
@@ -60,22 +66,24 @@ func (i *informer) RunWithContext(ctx context.Context) {
 
 // OnAdd passes an event on to the handlers.
 func (i *informer) OnAdd(object any, initial bool) {
-	for _, h := range i.handlers {
-		h.OnAdd(object, initial)
-	}
+	i.each(func(h cache.ResourceEventHandler) { h.OnAdd(object, initial) })
 }
 
 // OnUpdate passes an event on to the handlers.
 func (i *informer) OnUpdate(old, object any) {
-	for _, h := range i.handlers {
-		h.OnUpdate(old, object)
-	}
+	i.each(func(h cache.ResourceEventHandler) { h.OnUpdate(old, object) })
 }
 
 // OnDelete passes an event on to the handlers.
 func (i *informer) OnDelete(object any) {
+	i.each(func(h cache.ResourceEventHandler) { h.OnDelete(object) })
+}
+
+func (i *informer) each(call func(cache.ResourceEventHandler)) {
+	i.mu.RLock()
+	defer i.mu.RUnlock()
 	for _, h := range i.handlers {
-		h.OnDelete(object)
+		call(h)
 	}
 }
 

@@ -111,8 +111,12 @@ func TestInformer(t *testing.T) {
 	if indexed, err := i.Informer().GetIndexer().ByIndex("name", "added"); len(indexed) != 1 || err != nil {
 		t.Errorf("index: %v, error %v", indexed, err)
 	}
-	if _, err := i.Informer().AddEventHandler(first); !errors.Is(err, errStarted) {
-		t.Errorf("handler after the start: error %v, want %v", err, errStarted)
+	late := &recorder{}
+	if _, err := i.Informer().AddEventHandler(late); err != nil {
+		t.Errorf("handler after the start: error %v", err)
+	}
+	if !slices.Equal(late.seen, []string{"add added"}) {
+		t.Errorf("events of a handler after the start: %q, want those of the cache", late.seen)
 	}
 	if err := i.Informer().AddIndexers(cache.Indexers{}); !errors.Is(err, errStarted) {
 		t.Errorf("indexers after the start: error %v, want %v", err, errStarted)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,6 +13,7 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
 	clusterscheme "open-cluster-management.io/api/client/cluster/clientset/versioned/scheme"
 	claimlisters "open-cluster-management.io/api/client/cluster/listers/cluster/v1alpha1"
 	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
@@ -28,13 +30,8 @@ const (
 	// bootstrapPoll is the period with which the bootstrapping agent looks for its
 	// certificate.
 	bootstrapPoll = time.Second
-	// healthPeriod is the period of the check that ends the agents when their certificate
-	// has expired.
-	healthPeriod = time.Minute
 	// statusPeriod is the period with which the agent checks the managed cluster's health.
 	statusPeriod = time.Minute
-	// addonLeasePeriod is the period with which the agent reads the add-ons' leases.
-	addonLeasePeriod = 30 * time.Second
 	// maxClaims is the number of the cluster's own claims in its status.
 	maxClaims = 20
 )
@@ -44,8 +41,9 @@ func (a *agents) dumpSecret(ctx context.Context) error {
 	return registration.DumpSecret(ctx, a.managed.kube.CoreV1(), namespace, hubSecret, a.hubDir())
 }
 
-// bootstrap creates the ManagedCluster as the bootstrap user and waits until the hub has accepted
-// it and signed the agents' certificate.
+// bootstrap creates the ManagedCluster as the bootstrap user and waits until the hub has signed the
+// agents' certificate. OCM's agent does not wait for the ManagedCluster: if a busy hub signs the
+// certificate first, the agent gives up the creation and never tries again.
 func (a *agents) bootstrap(ctx context.Context) error {
 	hub, err := a.connect(a.bootstrapFile())
 	if err != nil {
@@ -58,10 +56,18 @@ func (a *agents) bootstrap(ctx context.Context) error {
 	dump := a.dumping(secrets)
 	g.start("watch of the CSRs", hub.csrs.RunWithContext)
 	g.start("watch of the Secrets", secrets.RunWithContext)
-	g.run("creation of the ManagedCluster", create)
+	var created atomic.Bool
+	g.start("creation of the ManagedCluster", func(ctx context.Context) {
+		syncUntilDone(ctx, create)
+		created.Store(true)
+		<-ctx.Done()
+	})
 	g.run("request for the certificate", request)
 	g.run("copy of the Secret", dump)
-	err = wait.PollUntilContextCancel(g.ctx, bootstrapPoll, true, a.valid)
+	err = wait.PollUntilContextCancel(g.ctx, bootstrapPoll, true, func(ctx context.Context) (bool, error) {
+		valid, err := a.valid(ctx)
+		return valid && created.Load(), err
+	})
 	if err != nil {
 		g.fail(fmt.Errorf("wait for the certificate of the cluster: %w", err))
 	}
@@ -70,6 +76,17 @@ func (a *agents) bootstrap(ctx context.Context) error {
 		return ended
 	}
 	return nil
+}
+
+// syncUntilDone calls the controller's sync function until it succeeds or ctx ends.
+func syncUntilDone(ctx context.Context, controller factory.Controller) {
+	_ = wait.PollUntilContextCancel(ctx, bootstrapPoll, true, func(ctx context.Context) (bool, error) {
+		err := controller.Sync(ctx, controller.SyncContext(), factory.DefaultQueueKey)
+		if err != nil && ctx.Err() == nil {
+			klog.FromContext(ctx).Error(err, "Failed to create the ManagedCluster")
+		}
+		return err == nil, nil
+	}) // fails only when ctx ends
 }
 
 // secrets returns the informer of the Secrets in the agents' namespace.
@@ -119,7 +136,7 @@ func (a *agents) checkHealth(ctx context.Context, g *group) {
 		case !valid:
 			g.fail(errExpired)
 		}
-	}, healthPeriod)
+	}, a.shared.healthPeriod)
 }
 
 // startRegistration starts the controllers of the registration agent.
@@ -134,7 +151,7 @@ func (a *agents) startRegistration(g *group, hub *hub) error {
 	dump := a.dumping(secrets)
 	alive := lease.NewManagedClusterLeaseController(a.Name, hub.coordination.Leases(a.Name), hub.clusters)
 	leases := a.managed.kube.CoordinationV1()
-	addonLeases := addon.NewManagedClusterAddOnLeaseController(a.Name, hub.addon, hub.addons, leases, leases, addonLeasePeriod)
+	addonLeases := addon.NewManagedClusterAddOnLeaseController(a.Name, hub.addon, hub.addons, leases, leases, a.shared.addonLeasePeriod)
 	addons := addon.NewAddOnRegistrationController(a.Name, a.agentID(), a.bootstrapFile(), hub.addon,
 		a.managed.kube, a.managed.kube, a.driver, a.auth, hub.addons)
 

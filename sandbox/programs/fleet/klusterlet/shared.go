@@ -2,6 +2,7 @@ package klusterlet
 
 import (
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/discovery"
@@ -22,7 +23,19 @@ type Shared struct {
 	kinds      meta.RESTMapper
 	// properties is never started: OCM's feature gate ClusterProperty is off by default.
 	properties aboutv1alpha1.ClusterPropertyInformer
+
+	// healthPeriod is the period of the check that ends the agents when their certificate
+	// has expired, addonLeasePeriod that with which they read the add-ons' leases.
+	healthPeriod, addonLeasePeriod time.Duration
 }
+
+const (
+	// defaultHealthPeriod is longer than a kubelet's period of liveness probes: the check
+	// reads files.
+	defaultHealthPeriod = time.Minute
+	// defaultAddonLeasePeriod is OCM's.
+	defaultAddonLeasePeriod = 30 * time.Second
+)
 
 // NewShared returns what the clusters share. The managed cluster is one without CRDs of its own:
 // its kinds are taken for those that every cluster has.
@@ -39,7 +52,7 @@ func NewShared(managed *rest.Config) (*Shared, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create a client of cluster properties: %w", err)
 	}
-	return &Shared{conditions: reader, kinds: kinds,
+	return &Shared{conditions: reader, kinds: kinds, healthPeriod: defaultHealthPeriod, addonLeasePeriod: defaultAddonLeasePeriod,
 		properties: aboutinformers.NewSharedInformerFactory(properties, resync).About().V1alpha1().ClusterProperties()}, nil
 }
 
