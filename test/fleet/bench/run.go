@@ -90,7 +90,7 @@ func (b *bench) run(ctx context.Context) (err error) {
 
 func (b *bench) parts() []part {
 	ours := steps.Ours(b.Controller, b.Deploy, agentImage)
-	agents := []string{"--fleet-agents=" + b.Agents + " --floor --image=" + strings.Split(agentImage, ":")[0], "--fleet-broken-image=" + brokenImage}
+	agents := []string{"--fleet-agents=" + b.Agents + " --floor --image=" + agentImage, "--fleet-broken-image=" + brokenImage}
 	var parts []part
 	if b.has(record.Join, record.Enable) {
 		parts = append(parts, part{"fleet", ours, agents, b.main})
