@@ -38,7 +38,7 @@ PLATFORMS ?= linux/amd64,linux/arm64
 SANDBOX := bin/ocm-sandbox --dir='$(SANDBOX_DIR)' --programs=bin/sandbox --module=sandbox/programs
 TEST_FLAGS ?=
 # the modules with Go code of ours
-MODULES := $(patsubst %/,%,$(sort . $(dir $(wildcard sandbox/go.mod hub-of-hubs-status-sync/go.mod hub-of-hubs-status-sync/test/go.mod test/*/go.mod tools/go.mod tools/release/go.mod))))
+MODULES := $(patsubst %/,%,$(sort . $(dir $(wildcard sandbox/go.mod sandbox/programs/go.mod hub-of-hubs-status-sync/go.mod hub-of-hubs-status-sync/test/go.mod test/*/go.mod tools/go.mod tools/release/go.mod))))
 LINT = GOFLAGS=-trimpath $(CURDIR)/bin/golangci-lint
 # where the modules' tests find the built programs
 export SANDBOX_PROGRAMS := $(CURDIR)/bin/sandbox
@@ -193,13 +193,14 @@ kind-down: bin/ocm-kind ## Delete the kind clusters and their kubeconfigs
 ##@ Tests
 
 .PHONY: test
-test: test-unit test-sandbox ## All tests that need neither Docker nor a database: about 20 minutes once the programs are built
+test: test-unit test-sandbox test-fleet ## All tests that need neither Docker nor a database: about 20 minutes once the programs are built
 	@$(MAKE) -j2 test-e2e test-situations # side by side: both mostly wait
 
 .PHONY: test-unit
 test-unit: ## Test what needs no cluster
 	go test -trimpath $(TEST_FLAGS) ./...
 	go test -C hub-of-hubs-status-sync -trimpath $(TEST_FLAGS) ./...
+	go test -C sandbox/programs -trimpath $(TEST_FLAGS) ./...
 	go test -C test/bench -trimpath $(TEST_FLAGS) ./...
 	go test -C test/fleet -trimpath $(TEST_FLAGS) ./...
 	go test -C tools -trimpath $(TEST_FLAGS) .
@@ -215,6 +216,11 @@ test-race: ## Run the products' unit tests under the race detector (needs a C co
 .PHONY: test-sandbox
 test-sandbox: sandbox-programs ## Test the sandbox itself, with real control planes
 	go test -C sandbox -trimpath -tags sandbox -timeout 12m $(TEST_FLAGS) ./...
+
+.PHONY: test-fleet
+test-fleet: sandbox-programs build ## Test the add-on on a fleet of 5 simulated clusters: about a minute
+	@test/fleet/run build
+	go test -C test/fleet -trimpath -tags sandbox -count=1 -timeout 12m $(TEST_FLAGS) ./smoke
 
 .PHONY: test-e2e
 test-e2e: sandbox-programs image-root shell-image ## Run the end-to-end scenarios on sandboxes

@@ -3,6 +3,7 @@
 package bench
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -38,6 +39,9 @@ type Options struct {
 	// repository's. Version is that of the add-on.
 	Module, Root, Version string
 	Times                 steps.Times
+	// Try, if it is set, is called with a fleet of its own, on which the controller is not installed
+	// yet. up is the time in which the fleet has started.
+	Try func(ctx context.Context, f *steps.Fleet, up time.Duration) error
 	// JSON is the file for the figures.
 	JSON string
 	// Command is the command line, for the record.
@@ -76,7 +80,7 @@ func (o *Options) Validate() error {
 	if o.Clusters < 1 {
 		problems = append(problems, fmt.Errorf("--clusters=%d: a fleet has at least 1", o.Clusters))
 	}
-	if len(o.Steps) == 0 {
+	if len(o.Steps) == 0 && o.Try == nil {
 		o.Steps = all
 	}
 	for _, step := range o.Steps {

@@ -95,6 +95,9 @@ func (b *bench) parts() []part {
 	if b.has(record.Join, record.Enable) {
 		parts = append(parts, part{"fleet", ours, agents, b.main})
 	}
+	if b.Try != nil {
+		parts = append(parts, part{"try", ours, agents, b.Try})
+	}
 	if b.has(record.Rotate) {
 		parts = append(parts, part{record.Rotate, ours, append(agents, "--certificate-life="+b.Times.CertificateLife.String()), b.rotate})
 	}

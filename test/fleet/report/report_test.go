@@ -54,7 +54,7 @@ func golden(t *testing.T, name, got string) {
 func TestMarkdown(t *testing.T) {
 	large := runOf(5000, 1.5)
 	large.Failures = []string{"idle: the API server did not answer"}
-	golden(t, "report.md", Markdown([]*record.Record{large, runOf(100, 1), runOf(1000, 1.05)}, "fleet"))
+	golden(t, "report.txt", Markdown([]*record.Record{large, runOf(100, 1), runOf(1000, 1.05)}, "fleet"))
 	for _, c := range Charts([]*record.Record{large, runOf(100, 1), runOf(1000, 1.05)}) {
 		golden(t, c.File, c.SVG())
 	}

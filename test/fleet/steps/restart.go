@@ -18,7 +18,7 @@ import (
 
 // Restart restarts the controller, lets its leader die, restarts the API server, and cuts clusters off.
 func Restart(ctx context.Context, f *Fleet) error {
-	return errors.Join(f.restartController(ctx), f.killLeader(ctx), f.restartServer(ctx), f.cut(ctx))
+	return errors.Join(f.restartController(ctx), f.killLeader(ctx), f.restartServer(ctx), Cut(ctx, f))
 }
 
 // restartController stops all controllers and starts them again.
@@ -150,8 +150,8 @@ func (f *Fleet) lists(ctx context.Context) error {
 	return nil
 }
 
-// cut cuts a tenth of the clusters off, changes a ConfigMap everywhere, and mends the links.
-func (f *Fleet) cut(ctx context.Context) error {
+// Cut cuts a tenth of the clusters off, changes a ConfigMap everywhere, and mends the links.
+func Cut(ctx context.Context, f *Fleet) error {
 	f.say("   a tenth of the clusters is cut off for %s", f.Times.Cut)
 	names, err := f.Sandbox.CutShare(ctx, float64(tenth(f.Size()))/float64(f.Size()), false)
 	if err != nil {

@@ -82,3 +82,11 @@ func samples(begun, times map[string]time.Time) []time.Duration {
 	}
 	return all
 }
+
+// gone returns nil when the error is that an object is not there.
+func gone(err error) error {
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,58 @@
+//go:build sandbox
+
+package smoke
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"open-cluster-management.io/helloworld-addon/test/bench/procfs"
+	"open-cluster-management.io/helloworld-addon/test/fleet/bench"
+	"open-cluster-management.io/helloworld-addon/test/fleet/steps"
+)
+
+const clusters = 5
+
+// TestFleet takes a fleet through its life: the clusters join, a Placement enables the add-on, a change
+// is copied everywhere, a cluster that is cut off catches up, the uninstall hooks run, a cluster is
+// detached and another one joins, and nothing is left in the end.
+func TestFleet(t *testing.T) {
+	root, err := filepath.Abs(filepath.Join("..", "..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var dir string
+	options := bench.Options{
+		Clusters: clusters, Out: t.Output(), Times: bench.Smoke(clusters), JSON: filepath.Join(t.TempDir(), "fleet.json"), Keep: true,
+		Sandbox: []string{filepath.Join(root, "bin", "ocm-sandbox"), "--programs=" + filepath.Join(root, "bin", "sandbox"), "--module=" + filepath.Join(root, "sandbox", "programs")},
+		Agents:  filepath.Join(root, "bin", "fleet-agents"), Controller: filepath.Join(root, "bin", "helloworld-controller"),
+		Deploy: filepath.Join(root, "deploy"), Module: filepath.Join(root, "sandbox", "programs"), Root: root,
+	}
+	options.Times.Cut = 5 * time.Second
+	options.Try = func(ctx context.Context, f *steps.Fleet, _ time.Duration) error {
+		dir = f.Dir
+		for _, step := range []func(context.Context, *steps.Fleet) error{
+			steps.Deploy, steps.EnableOnly, steps.Changed, steps.Cut, steps.Turnover, steps.Changed, steps.Disable,
+		} {
+			if err := step(ctx, f); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	// the aims of the figures count as well: no copy on a cluster that is cut off, nothing left of one
+	// that is detached
+	if err := bench.Run(t.Context(), options); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Errorf("the sandbox's directory %s is still there: %v", dir, err)
+	}
+	if pid, err := procfs.Supervisor(dir); err == nil || !strings.Contains(err.Error(), "there is none") {
+		t.Errorf("the sandbox's process %d is still there: %v", pid, err)
+	}
+}
