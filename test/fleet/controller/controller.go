@@ -1,5 +1,6 @@
 // Package controller runs a hub controller as a process of this machine, outside of any pod,
-// and reads its metrics and what it uses.
+// and reads its metrics and what it uses. It starts a controller that ends again, as a kubelet
+// does, until it does so too often.
 package controller
 
 import (
@@ -13,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"time"
 
@@ -35,59 +37,124 @@ type Options struct {
 	Token string
 }
 
-// Process is a running controller.
+// Process is a controller that is kept running.
 type Process struct {
 	Options
-	// Started is when it was started.
-	Started time.Time
 
-	cmd    *exec.Cmd
-	done   chan struct{}
-	ended  error
 	client *http.Client
-	// offset is where its part of the log begins.
+	// asked is closed when the process is to end, done when it has.
+	asked, done chan struct{}
+	signal      syscall.Signal
+	once        sync.Once
+
+	mu  sync.Mutex
+	pid int
+	// offset is where the present process' part of the log begins.
 	offset int64
+	// restarts counts how often the process has ended by itself, and last is why.
+	restarts int
+	last     error
 }
 
-// Start starts the process.
+const (
+	// restartDelay is the time between the end of a process and its next start.
+	restartDelay = time.Second
+	// mostRestarts is after how many of them Err reports an error.
+	mostRestarts = 3
+)
+
+// Start starts the controller.
 func Start(options Options) (*Process, error) {
-	log, err := os.OpenFile(filepath.Join(options.Dir, options.Name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	p := &Process{Options: options, asked: make(chan struct{}), done: make(chan struct{}), client: &http.Client{Timeout: 10 * time.Second,
+		Transport: &http.Transport{DisableKeepAlives: true,
+			// #nosec G402 -- the controller signs its certificate itself
+			TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}}
+	cmd, err := p.start()
 	if err != nil {
-		return nil, fmt.Errorf("open the log of %s: %w", options.Name, err)
+		return nil, err
+	}
+	go p.keep(cmd)
+	return p, nil
+}
+
+func (p *Process) start() (*exec.Cmd, error) {
+	log, err := os.OpenFile(p.log(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open the log of %s: %w", p.Name, err)
 	}
 	defer func() { _ = log.Close() }()
 	info, err := log.Stat()
 	if err != nil {
-		return nil, fmt.Errorf("open the log of %s: %w", options.Name, err)
+		return nil, fmt.Errorf("open the log of %s: %w", p.Name, err)
 	}
 	// #nosec G204 -- the program is the caller's choice
-	cmd := exec.Command(options.Program, options.Args...)
+	cmd := exec.Command(p.Program, p.Args...)
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.Env = append(os.Environ(), "POD_NAME="+options.Name)
+	cmd.Env = append(os.Environ(), "POD_NAME="+p.Name)
 	// an interrupt of the terminal is for the benchmark, which then ends it
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	p := &Process{Options: options, Started: time.Now(), cmd: cmd, done: make(chan struct{}), offset: info.Size(), client: &http.Client{Timeout: 10 * time.Second,
-		Transport: &http.Transport{DisableKeepAlives: true,
-			// #nosec G402 -- the controller signs its certificate itself
-			TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}}
 	if err := cmd.Start(); err != nil {
-		return nil, fmt.Errorf("start %s: %w", options.Name, err)
+		return nil, fmt.Errorf("start %s: %w", p.Name, err)
 	}
-	go func() {
-		p.ended = cmd.Wait()
-		close(p.done)
-	}()
-	return p, nil
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.pid, p.offset = cmd.Process.Pid, info.Size()
+	return cmd, nil
 }
 
-// Err returns an error when the process has ended.
+// keep waits for the process and starts it again, until it is asked to end.
+func (p *Process) keep(cmd *exec.Cmd) {
+	defer close(p.done)
+	for {
+		ended := make(chan error, 1)
+		go func() { ended <- cmd.Wait() }()
+		var err error
+		select {
+		case err = <-ended:
+		case <-p.asked:
+			_ = cmd.Process.Signal(p.signal) // it may have ended meanwhile
+			select {
+			case <-ended:
+			case <-time.After(stopTimeout):
+				_ = cmd.Process.Kill()
+				<-ended
+				p.note(fmt.Errorf("it did not end within %s", stopTimeout))
+			}
+			return
+		}
+		for cmd = nil; cmd == nil; {
+			p.note(errors.Join(errEnded, err))
+			select {
+			case <-p.asked:
+				return
+			case <-time.After(restartDelay):
+			}
+			cmd, err = p.start()
+		}
+	}
+}
+
+func (p *Process) note(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.pid, p.restarts, p.last = 0, p.restarts+1, err
+}
+
+// Running returns the process id, or 0 while the process waits for its next start.
+func (p *Process) Running() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.pid
+}
+
+// Err returns an error when the process has ended too often.
 func (p *Process) Err() error {
-	select {
-	case <-p.done:
-		return fmt.Errorf("%s has ended (%w): see %s", p.Name, errors.Join(errEnded, p.ended), p.log())
-	default:
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.restarts <= mostRestarts {
 		return nil
 	}
+	return fmt.Errorf("%s has ended %d times (%w): see %s", p.Name, p.restarts, p.last, p.log())
 }
 
 var errEnded = errors.New("unexpectedly")
@@ -99,38 +166,29 @@ func (p *Process) Kill() error { return p.end(syscall.SIGKILL) }
 func (p *Process) Stop() error { return p.end(syscall.SIGTERM) }
 
 func (p *Process) end(signal syscall.Signal) error {
-	if err := p.cmd.Process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return fmt.Errorf("end %s: %w", p.Name, err)
-	}
-	select {
-	case <-p.done:
-		return nil
-	case <-time.After(stopTimeout):
-		_ = p.cmd.Process.Kill()
-		<-p.done
-		return fmt.Errorf("end %s: it did not within %s", p.Name, stopTimeout)
-	}
+	p.once.Do(func() {
+		p.signal = signal
+		close(p.asked)
+	})
+	<-p.done
+	return p.Err()
 }
 
-// Logged reports whether the process has logged a text since it was started.
+// Usage returns what the process uses.
+func (p *Process) Usage() (procfs.Usage, error) { return procfs.Of(p.Running()) }
+
+// Logged reports whether the process runs and has logged a text since it was started.
 func (p *Process) Logged(text string) (bool, error) {
 	content, err := os.ReadFile(p.log())
 	if err != nil {
 		return false, fmt.Errorf("read the log of %s: %w", p.Name, err)
 	}
-	return bytes.Contains(content[min(p.offset, int64(len(content))):], []byte(text)), nil
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.pid != 0 && bytes.Contains(content[min(p.offset, int64(len(content))):], []byte(text)), nil
 }
 
 func (p *Process) log() string { return filepath.Join(p.Dir, p.Name+".log") }
-
-// Usage returns what the process uses.
-func (p *Process) Usage() (procfs.Usage, error) { return procfs.Of(p.cmd.Process.Pid) }
-
-// Healthy returns nil when the process answers the kubelet's question whether it lives.
-func (p *Process) Healthy(ctx context.Context) error {
-	_, err := p.get(ctx, "/healthz")
-	return err
-}
 
 // Metrics reads the metrics of the names.
 func (p *Process) Metrics(ctx context.Context, names ...string) (scrape.Metrics, error) {
@@ -142,9 +200,6 @@ func (p *Process) Metrics(ctx context.Context, names ...string) (scrape.Metrics,
 }
 
 func (p *Process) get(ctx context.Context, path string) ([]byte, error) {
-	if err := p.Err(); err != nil {
-		return nil, err
-	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("https://127.0.0.1:%d%s", p.Port, path), nil)
 	if err != nil {
 		return nil, err

@@ -40,14 +40,35 @@ func TestProcess(t *testing.T) {
 	if err := p.Stop(); err != nil || !strings.Contains(log(), "asked") {
 		t.Errorf("it was not asked to end: %v, %s", err, log())
 	}
-	if err := p.Err(); err == nil || !strings.Contains(err.Error(), "it.log") {
-		t.Errorf("it has ended: %v", err)
-	}
 	p = start(`trap 'echo killed politely' TERM; while :; do sleep 0.05; done`)
 	if logged, err := p.Logged("asked"); err != nil || logged {
 		t.Errorf("what an earlier process logged counts for a later one: %v, %v", logged, err)
 	}
-	if err := p.Kill(); err != nil || p.Err() == nil || strings.Contains(log(), "politely") {
+	if err := p.Kill(); err != nil || strings.Contains(log(), "politely") {
 		t.Errorf("killed: %v, %s", err, log())
+	}
+}
+
+// TestProcessThatEnds: one that ends is started again, and one that ends again and again is an error.
+func TestProcessThatEnds(t *testing.T) {
+	dir := t.TempDir()
+	p, err := Start(Options{Name: "it", Dir: dir, Program: "sh", Args: []string{"-c", "echo started; exit 3"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(20 * time.Second); p.Err() == nil; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("no error")
+		}
+	}
+	if logged, err := p.Logged("started"); err != nil || logged {
+		t.Errorf("a process that has ended has logged: %v, %v", logged, err)
+	}
+	if err := p.Stop(); err == nil || !strings.Contains(err.Error(), "exit status 3") || !strings.Contains(err.Error(), "it.log") {
+		t.Errorf("the error does not tell why, and where to look: %v", err)
+	}
+	content, err := os.ReadFile(filepath.Join(dir, "it.log"))
+	if n := strings.Count(string(content), "started"); err != nil || n <= mostRestarts {
+		t.Errorf("started %d times, %v", n, err)
 	}
 }

@@ -1,6 +1,7 @@
 package flows
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -34,6 +35,15 @@ func TestCount(t *testing.T) {
 
 // TestKinds: every request is of one kind, and no two kinds of a program have one name.
 func TestKinds(t *testing.T) {
+	var all []string
+	for _, k := range Controller {
+		all = append(all, k.Name())
+	}
+	for _, name := range Upkeep {
+		if !slices.Contains(all, name) {
+			t.Errorf("no kind of the controller's requests is called %q", name)
+		}
+	}
 	for program, kinds := range map[string][]Kind{"controller": Controller, "agents": Agents} {
 		names := map[string]bool{}
 		for _, k := range kinds {

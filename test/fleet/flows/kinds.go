@@ -10,6 +10,11 @@ const (
 	Lists = "list"
 )
 
+// Upkeep are the kinds of requests that a program makes however many clusters there are: leases,
+// watches that the API server has ended after some minutes, and the reviews of who may read its
+// metrics.
+var Upkeep = []string{Leases, Watches, "authentication.k8s.io", "authorization.k8s.io"}
+
 const (
 	addonGroup = "addon.open-cluster-management.io"
 	workGroup  = "work.open-cluster-management.io"
@@ -30,6 +35,8 @@ var Controller = []Kind{
 	{"patch", workGroup, "manifestworks"},
 	{"update", workGroup, "manifestworks"},
 	{"*", "rbac.authorization.k8s.io", "*"},
+	{"*", "authentication.k8s.io", "*"},
+	{"*", "authorization.k8s.io", "*"},
 	{"*", "*", "events"},
 	{"update", "certificates.k8s.io", "certificatesigningrequests/approval"},
 	{"delete", "certificates.k8s.io", "certificatesigningrequests"},

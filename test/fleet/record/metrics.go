@@ -39,8 +39,10 @@ const (
 	RSS            = "resident memory"
 	ServerCPU      = "API server's CPU time per cluster"
 
-	// IdleRequests are those per minute of a program, leases and their renewal apart.
-	IdleRequests = "requests per minute, leases apart"
+	// IdleRequests are those per minute of a program, leases and watches apart. IdleWatches
+	// are watches that begin anew, because the API server ends each after some minutes.
+	IdleRequests = "requests per minute, leases and watches apart"
+	IdleWatches  = "watches begun anew per minute"
 	IdleCPU      = "CPU while idle"
 	ServerMemory = "API server's memory per cluster"
 	Watches      = "watches per cluster"

@@ -34,7 +34,7 @@ var plans = []plan{
 	{record.Enable, "heap.svg", "Controller's live heap", []string{record.Heap}, nil},
 	{record.Enable, "heap-per-cluster.svg", "Controller's live heap per cluster", []string{record.HeapGrowth}, nil},
 	{record.Enable, "memory.svg", "Resident memory, add-on enabled", []string{record.RSS}, nil},
-	{record.Idle, "idle-requests.svg", "Requests per minute while idle, leases apart", []string{record.IdleRequests}, nil},
+	{record.Idle, "idle-requests.svg", "Requests per minute while idle, leases and watches apart", []string{record.IdleRequests}, nil},
 	{record.Idle, "idle-cpu.svg", "CPU while idle", []string{record.IdleCPU}, nil},
 	{record.Idle, "idle-server-memory.svg", "API server's memory per cluster", []string{record.ServerMemory}, nil},
 	{record.Idle, "idle-watches.svg", "Watches per cluster", []string{record.Watches}, []string{record.All}},

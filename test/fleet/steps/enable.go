@@ -94,9 +94,9 @@ func (f *Fleet) awaitWith(ctx context.Context, event string, names []string) err
 func (f *Fleet) cost(before, after state) {
 	n := float64(f.Size())
 	requests := after.controller.Since(before.controller)
-	f.judge(f.figure(record.Enable, record.EnableRequests, record.All, "requests", requests.Sum(flows.Leases)/n), record.AtMost(12))
+	f.judge(f.figure(record.Enable, record.EnableRequests, record.All, "requests", requests.Sum(flows.Upkeep...)/n), record.AtMost(12))
 	for _, kind := range sorted(requests) {
-		if requests[kind] > 0 && kind != flows.Leases {
+		if requests[kind] > 0 && !slices.Contains(flows.Upkeep, kind) {
 			f.Record.Add(f.figure(record.Enable, record.EnableRequests, kind, "requests", requests[kind]/n))
 		}
 	}

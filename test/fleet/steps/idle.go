@@ -30,12 +30,27 @@ func Idle(ctx context.Context, f *Fleet) error {
 
 func (f *Fleet) idle(before, after state) {
 	elapsed := after.at.Sub(before.at)
-	perMinute := func(from, to flows.Counts) float64 { return to.Since(from).Sum(flows.Leases) / elapsed.Minutes() }
-	f.judge(f.figure(record.Idle, record.IdleRequests, "controller", "per min", perMinute(before.controller, after.controller)), record.AtMost(0))
-	if f.Subject.Name == record.Ours {
-		f.judge(f.figure(record.Idle, record.IdleRequests, "add-on agents", "per min", perMinute(before.agents, after.agents)), record.AtMost(0))
+	for _, program := range []struct {
+		label    string
+		from, to flows.Counts
+		judged   bool
+	}{
+		{"controller", before.controller, after.controller, true},
+		{"add-on agents", before.agents, after.agents, true},
+		{"OCM's agents", before.ocm, after.ocm, false},
+	} {
+		if program.label == "add-on agents" && f.Subject.Name != record.Ours {
+			continue // no agents of the rival run
+		}
+		since := program.to.Since(program.from)
+		requests := f.figure(record.Idle, record.IdleRequests, program.label, "per min", since.Sum(flows.Upkeep...)/elapsed.Minutes())
+		if program.judged {
+			f.judge(requests, record.AtMost(0))
+		} else {
+			f.Record.Add(requests)
+		}
+		f.Record.Add(f.figure(record.Idle, record.IdleWatches, program.label, "per min", since[flows.Watches]/elapsed.Minutes()))
 	}
-	f.Record.Add(f.figure(record.Idle, record.IdleRequests, "OCM's agents", "per min", perMinute(before.ocm, after.ocm)))
 	f.Record.Add(f.figure(record.Idle, record.IdleCPU, "controller", "millicores", millicores(before.leader.CPU, after.leader.CPU, elapsed)))
 	for _, program := range []struct{ name, label string }{
 		{addOnsOf, "add-on agents"}, {simulator, "OCM's agents and the clusters' APIs"}, {apiServer, "API server"}, {etcd, "etcd"},

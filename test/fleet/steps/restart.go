@@ -111,12 +111,15 @@ func (f *Fleet) ready(ctx context.Context) error {
 // after the API server's start a look may fail.
 func (f *Fleet) peak(ctx context.Context) (float64, error) {
 	var most, last float64
-	since := time.Now()
+	var since time.Time
 	for {
 		metrics, err := f.serverMetrics(ctx)
 		if err == nil {
 			n, now := metrics.Sum(allRequests), time.Now()
-			most, last, since = max(most, (n-last)/now.Sub(since).Seconds()), n, now
+			if !since.IsZero() {
+				most = max(most, (n-last)/now.Sub(since).Seconds())
+			}
+			last, since = n, now
 		}
 		select {
 		case <-ctx.Done():

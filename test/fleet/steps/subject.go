@@ -63,7 +63,7 @@ func Rival(program, resources string) Subject {
 		manifests = append(manifests, filepath.Join(resources, name))
 	}
 	return Subject{Name: record.Rival, Program: program, Manifests: manifests, Account: "helloworld-addon-sa", Replicas: 1,
-		Args: []string{"controller", "--namespace=" + namespace}}
+		Args: []string{"controller", "--component-namespace=" + namespace}}
 }
 
 func (s Subject) users() []flowcontrolv1.Subject {
@@ -208,9 +208,6 @@ func freePort() (int, error) {
 func (f *Fleet) stopControllers() error {
 	var first error
 	for _, p := range f.controllers {
-		if p.Err() != nil {
-			continue
-		}
 		if err := p.Stop(); err != nil && first == nil {
 			first = err
 		}
@@ -243,7 +240,7 @@ func (f *Fleet) leader() (*controller.Process, error) {
 		if err != nil {
 			return nil, err
 		}
-		if p.Err() == nil && (logged || !f.Subject.Metrics) {
+		if p.Running() != 0 && (logged || !f.Subject.Metrics) {
 			return p, nil
 		}
 	}

@@ -79,7 +79,7 @@ func (f *Fleet) quiet(ctx context.Context, d time.Duration) error {
 		if err != nil {
 			return err
 		}
-		if n := f.ofController.Count(metrics).Sum(flows.Leases, flows.Watches); n != last {
+		if n := f.ofController.Count(metrics).Sum(flows.Upkeep...); n != last {
 			last, since = n, time.Now()
 		}
 		if err := f.pause(ctx, time.Second); err != nil {
