@@ -114,10 +114,10 @@ func (p *Process) keep(cmd *exec.Cmd) {
 		case <-p.asked:
 			_ = cmd.Process.Signal(p.signal) // it may have ended meanwhile
 			select {
-			case <-ended:
+			case _ = <-ended: // how it ends, when it is asked to, is its own matter
 			case <-time.After(stopTimeout):
 				_ = cmd.Process.Kill()
-				<-ended
+				_ = <-ended
 				p.note(fmt.Errorf("it did not end within %s", stopTimeout))
 			}
 			return
