@@ -129,12 +129,17 @@ func (a *agents) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	joined := func() {}
 	if !valid {
+		if joined, err = a.shared.joins.wait(ctx); err != nil {
+			return err
+		}
+		defer joined()
 		if err := a.bootstrap(ctx); err != nil {
 			return err
 		}
 	}
-	return a.join(ctx)
+	return a.join(ctx, joined)
 }
 
 // createNamespace creates the agents' namespace, as OCM's operator does.

@@ -107,14 +107,19 @@ func (a *agents) dumping(secrets informerOf[corelisters.SecretLister]) factory.C
 }
 
 // join runs the agents of a cluster that has its certificate, until ctx or one of their parts
-// ends.
-func (a *agents) join(ctx context.Context) error {
+// ends. It calls joined when the hub lets them read the ManagedCluster.
+func (a *agents) join(ctx context.Context, joined func()) error {
 	hub, err := a.connect(a.secret.HubKubeconfigFile)
 	if err != nil {
 		return err
 	}
 	g := newGroup(ctx)
-	g.start("connection to the hub", hub.connection.watch)
+	g.start("connection to the hub", func(ctx context.Context) {
+		if cache.WaitForCacheSync(ctx.Done(), hub.clusters.HasSynced) {
+			joined()
+		}
+		hub.connection.watch(ctx)
+	})
 	g.start("health check", func(ctx context.Context) { a.checkHealth(ctx, g) })
 	if err := a.startRegistration(g, hub); err != nil {
 		g.fail(err)

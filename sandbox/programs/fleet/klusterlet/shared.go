@@ -23,6 +23,7 @@ type Shared struct {
 	kinds      meta.RESTMapper
 	// properties is never started: OCM's feature gate ClusterProperty is off by default.
 	properties aboutv1alpha1.ClusterPropertyInformer
+	joins      turns
 
 	// healthPeriod is the period of the check that ends the agents when their certificate
 	// has expired, addonLeasePeriod that with which they read the add-ons' leases.
@@ -52,7 +53,7 @@ func NewShared(managed *rest.Config) (*Shared, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create a client of cluster properties: %w", err)
 	}
-	return &Shared{conditions: reader, kinds: kinds, healthPeriod: defaultHealthPeriod, addonLeasePeriod: defaultAddonLeasePeriod,
+	return &Shared{conditions: reader, kinds: kinds, joins: newTurns(maxJoins, joinLimit), healthPeriod: defaultHealthPeriod, addonLeasePeriod: defaultAddonLeasePeriod,
 		properties: aboutinformers.NewSharedInformerFactory(properties, resync).About().V1alpha1().ClusterProperties()}, nil
 }
 
