@@ -58,6 +58,43 @@ func TestTokenIsRequired(t *testing.T) {
 	}
 }
 
+func TestPaths(t *testing.T) {
+	const node, review = `{"metadata":{"name":"n"}}`, `{"spec":{}}`
+	rows := []struct {
+		name, method, path, body string
+		want                     int
+	}{
+		{"an object", http.MethodGet, "/api/v1/namespaces/default/configmaps/kube-root-ca.crt", "", http.StatusOK},
+		{"the objects of all namespaces", http.MethodGet, "/api/v1/configmaps", "", http.StatusOK},
+		{"a namespace", http.MethodGet, "/api/v1/namespaces/default", "", http.StatusOK},
+		{"the status of a namespace", http.MethodGet, "/api/v1/namespaces/default/status", "", http.StatusOK},
+		{"an object in no namespace", http.MethodGet, "/api/v1/configmaps/kube-root-ca.crt", "", http.StatusNotFound},
+		{"create in no namespace", http.MethodPost, "/api/v1/configmaps", node, http.StatusBadRequest},
+		{"a cluster-scoped kind in a namespace", http.MethodPost, "/api/v1/namespaces/default/nodes", node, http.StatusNotFound},
+		{"a cluster-scoped kind", http.MethodPost, "/api/v1/nodes", node, http.StatusCreated},
+		{"a resource that is not there", http.MethodGet, "/api/v1/gadgets", "", http.StatusNotFound},
+		{"a subresource that is not there", http.MethodGet, "/api/v1/namespaces/default/pods/p/log", "", http.StatusNotFound},
+		{"another path", http.MethodGet, "/metrics", "", http.StatusNotFound},
+		{"a method of one object for all", http.MethodPut, "/api/v1/nodes", node, http.StatusMethodNotAllowed},
+		{"a method of all for one object", http.MethodPost, "/api/v1/nodes/n", node, http.StatusMethodNotAllowed},
+		{"a review", http.MethodPost, "/apis/authorization.k8s.io/v1/subjectaccessreviews", review, http.StatusCreated},
+		{"a list of reviews", http.MethodGet, "/apis/authorization.k8s.io/v1/subjectaccessreviews", "", http.StatusMethodNotAllowed},
+		{"a watch of reviews", http.MethodGet, "/apis/authorization.k8s.io/v1/subjectaccessreviews?watch=true", "", http.StatusMethodNotAllowed},
+		{"a body that is no object", http.MethodPost, "/api/v1/nodes", "[]", http.StatusBadRequest},
+		{"a body of another kind", http.MethodPost, "/api/v1/nodes", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"n"}}`, http.StatusBadRequest},
+	}
+	clusters(t, Options{}, func(t *testing.T, c *cluster) {
+		for _, row := range rows {
+			status := 0
+			client := c.kube.Discovery().RESTClient()
+			client.Verb(row.method).RequestURI(row.path).Body([]byte(row.body)).Do(t.Context()).StatusCode(&status)
+			if status != row.want {
+				t.Errorf("%s: %d, want %d", row.name, status, row.want)
+			}
+		}
+	})
+}
+
 func TestProtobuf(t *testing.T) {
 	clusters(t, Options{}, func(t *testing.T, c *cluster) {
 		ctx := t.Context()

@@ -13,7 +13,7 @@ import (
 )
 
 // collect does what the garbage collector and the namespace controller do, until nothing
-// is left to do. The caller holds a.mu, so nobody sees the states between.
+// is left to do. The caller holds a.mu, so no client sees the states between.
 //
 // It deletes objects of which no owner exists, and what is in a namespace or of a
 // CustomResourceDefinition that is being deleted. It ends deletions in the foreground and
@@ -116,10 +116,18 @@ func (c *collection) keeps(owner types.UID) bool {
 	return c.exist.Has(owner) && !c.foreground.Has(owner)
 }
 
+// kind returns the kind of s.
+func (c *collection) kind(s stored) (*kind, error) {
+	if k := c.api.storageKind(s.resource, s.entry.version); k != nil {
+		return k, nil
+	}
+	return nil, fmt.Errorf("collect %s %s: no version of the resource is served", s.resource, s.name)
+}
+
 func (c *collection) terminate(s stored) error {
-	k := c.api.storageKind(s.resource, s.entry.version)
-	if k == nil {
-		return fmt.Errorf("delete %s %s: the resource is not served", s.resource, s.name)
+	k, err := c.kind(s)
+	if err != nil {
+		return err
 	}
 	if _, err := c.api.terminate(k, s.name, s.entry, nil); err != nil {
 		return fmt.Errorf("delete %s %s: %w", s.resource, s.name, err)
@@ -152,26 +160,25 @@ func (c *collection) finish(s stored) (bool, error) {
 	case done:
 		return true, c.finalized(s, obj, finalizer)
 	}
-	k := c.api.storageKind(s.resource, s.entry.version)
-	if k != nil && c.api.gone(k, obj) {
-		_, err := c.api.remove(k, s.name, obj)
-		return true, err
+	k, err := c.kind(s)
+	if err != nil || !c.api.gone(k, obj) {
+		return false, err
 	}
-	return false, nil
+	_, err = c.api.remove(k, s.name, obj)
+	return true, err
 }
 
 // finalized removes a finalizer from an object that is being deleted.
 func (c *collection) finalized(s stored, obj *unstructured.Unstructured, finalizer string) error {
 	setFinalizers(obj, slices.DeleteFunc(obj.GetFinalizers(), func(f string) bool { return f == finalizer }))
-	k := c.api.storageKind(s.resource, s.entry.version)
-	if k == nil {
-		return fmt.Errorf("finalize %s %s: the resource is not served", s.resource, s.name)
+	k, err := c.kind(s)
+	switch {
+	case err != nil:
+	case c.api.gone(k, obj):
+		_, err = c.api.remove(k, s.name, obj)
+	default:
+		_, err = c.api.put(k, obj)
 	}
-	if c.api.gone(k, obj) {
-		_, err := c.api.remove(k, s.name, obj)
-		return err
-	}
-	_, err := c.api.put(k, obj)
 	return err
 }
 
@@ -186,6 +193,10 @@ func (c *collection) release(owner types.UID) (bool, error) {
 		}
 	}
 	for _, s := range dependents {
+		k, err := c.kind(s)
+		if err != nil {
+			return false, err
+		}
 		obj, err := s.entry.decode()
 		if err != nil {
 			return false, err
@@ -195,7 +206,7 @@ func (c *collection) release(owner types.UID) (bool, error) {
 			left = nil
 		}
 		obj.SetOwnerReferences(left)
-		if _, err := c.api.put(c.api.storageKind(s.resource, s.entry.version), obj); err != nil {
+		if _, err := c.api.put(k, obj); err != nil {
 			return false, fmt.Errorf("orphan %s %s: %w", s.resource, s.name, err)
 		}
 	}

@@ -22,9 +22,14 @@ type kind struct {
 // gvk returns the group, version and kind of k's objects.
 func (k *kind) gvk() schema.GroupVersionKind { return k.GroupVersion().WithKind(k.name) }
 
-// serves reports whether k has a subresource. The empty one is the object.
-func (k *kind) serves(subresource string) bool {
-	return subresource == "" || subresource == "status" && k.status
+// serves reports whether k's objects are at a path: their scope, and the subresource if
+// it has one.
+func (k *kind) serves(t target) bool {
+	switch {
+	case !k.namespaced && t.namespace != "", k.namespaced && t.namespace == "" && t.name != "":
+		return false
+	}
+	return t.sub == "" || t.sub == "status" && k.status
 }
 
 // apiVersion returns the apiVersion of k's objects.

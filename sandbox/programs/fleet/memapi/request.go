@@ -85,7 +85,7 @@ func (a *API) answer(ctx context.Context, r *request) answer {
 		return failure(apierrors.NewServiceUnavailable("the cluster is gone"))
 	}
 	k := a.kindOf(t.resource)
-	if k == nil || !k.serves(t.sub) {
+	if k == nil || !k.serves(t) {
 		return failure(notFound())
 	}
 	if r.method == http.MethodGet && isWatch(r.query) && t.name == "" && !k.create {
@@ -239,9 +239,6 @@ func (a *API) list(k *kind, s selector) []byte {
 // single answers a request for one object.
 func (a *API) single(k *kind, t target, r *request) (int, []byte, error) {
 	n := name{Namespace: t.namespace, Name: t.name}
-	if k.namespaced == (t.namespace == "") {
-		return 0, nil, notFound()
-	}
 	old := a.table(k.GroupResource()).objects[n]
 	o := options{status: t.sub == "status", dryRun: r.query.Get("dryRun") != "", manager: manager(r)}
 	if r.method == http.MethodPatch && types.PatchType(mediaType(r.header.Get("Content-Type"))) == types.ApplyPatchType {

@@ -54,7 +54,8 @@ func (s *Server) Add(ctx context.Context, name string) *API {
 		tables: map[schema.GroupResource]*table{}, workloads: map[workloadKey]*workload{}, changes: map[workloadKey]bool{},
 	}
 	// A cluster that is added again must not take versions of its predecessor for its own.
-	a.start = uint64(s.clock.Now().UnixMilli())
+	// No cluster writes as often as once in a microsecond.
+	a.start = uint64(s.clock.Now().UnixMicro())
 	a.version = a.start
 	a.ctx, a.end = context.WithCancel(ctx)
 	context.AfterFunc(a.ctx, a.stopWorkloads)

@@ -144,18 +144,18 @@ func repository(image string) string {
 	return name
 }
 
-// workload tells the clients that claim its image that a workload starts or stops.
+// workload notifies the clients that claim its image of a workload that starts or stops.
 func (s *streams) workload(what string, e workloadEvent) {
 	e.Type = what
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, w := range s.workloads {
-		w.tell(e)
+		w.notify(e)
 	}
 }
 
-// tell sends e if it concerns the client and is news.
-func (w *workloadStream) tell(e workloadEvent) {
+// notify sends e if the client claims its image, and was not sent the same before.
+func (w *workloadStream) notify(e workloadEvent) {
 	start := e.Type == "START"
 	if !w.claims(e.Container.Image) || w.running[e.PodUID] == start {
 		return
@@ -188,7 +188,7 @@ func (s *Server) serveWorkloads(w http.ResponseWriter, r *http.Request) {
 			e := a.workloadEvent(key, w)
 			e.Type = "START"
 			s.streams.mu.Lock()
-			stream.tell(e)
+			stream.notify(e)
 			s.streams.mu.Unlock()
 		}
 		a.mu.Unlock()

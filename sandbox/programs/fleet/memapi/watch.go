@@ -20,8 +20,8 @@ const (
 	// watchTime is the least time of a watch that sets no timeout; the most is twice
 	// as much, as on an API server.
 	watchTime = 30 * time.Minute
-	// watchBehind is the number of events that a watch can be behind. A watch that
-	// nobody reads must not keep all events in memory.
+	// watchBehind is the number of events that a watch can be behind. A watch whose
+	// client does not read must not keep all events in memory.
 	watchBehind = 20_000
 )
 

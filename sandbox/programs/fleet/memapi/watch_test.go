@@ -165,6 +165,30 @@ func firstEvent(w watch.Interface) string {
 	}
 }
 
+// TestAddedAgain watches a cluster from a version of its predecessor.
+func TestAddedAgain(t *testing.T) {
+	s, version := NewServer(Options{}), ""
+	for range 2 {
+		c := &cluster{config: s.Add(t.Context(), "fleet-0001").Config()}
+		c.connect(t)
+		if version != "" {
+			w, err := c.kube.CoreV1().ConfigMaps("default").Watch(t.Context(), metav1.ListOptions{ResourceVersion: version})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer w.Stop()
+			if got := firstEvent(w); got != "expired" {
+				t.Errorf("watch from a version of the predecessor: %s, want expired", got)
+			}
+		}
+		list, err := c.kube.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		version = list.ResourceVersion
+	}
+}
+
 // asyncClock is a fake clock whose timers call in goroutines of their own, as real ones.
 type asyncClock struct{ *testclock.FakeClock }
 

@@ -119,7 +119,9 @@ func open(t *testing.T, config *rest.Config, path string) *stream {
 	if err != nil {
 		t.Fatal(err)
 	}
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base(config)+path, nil)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*eventTimeout)
+	t.Cleanup(cancel)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, base(config)+path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -429,10 +431,10 @@ func TestRecreated(t *testing.T) {
 	})
 }
 
-func TestWorkloadsAreToldOnce(t *testing.T) {
+func TestWorkloadsAreSentOnce(t *testing.T) {
 	w := &workloadStream{feed: newFeed(), images: []string{"image"}, running: map[types.UID]bool{}}
 	for _, what := range []string{"STOP", "START", "START", "STOP", "STOP"} {
-		w.tell(workloadEvent{Type: what, PodUID: "1", Container: &corev1.Container{Image: "image"}})
+		w.notify(workloadEvent{Type: what, PodUID: "1", Container: &corev1.Container{Image: "image"}})
 	}
 	lines, err := w.take()
 	if err != nil {
