@@ -9,32 +9,54 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// deploymentStatus returns the status of a Deployment as its controller writes it: while
-// the pod is not ready, when it is, and while a rolling update to a broken image is stuck.
+// deploymentStatus returns the status of a Deployment as its controller writes it in each
+// state of a rollout, and while a rolling update to a broken image is stuck.
 func deploymentStatus(d *appsv1.Deployment, replicas int32, w *workload, now metav1.Time) *appsv1.DeploymentStatus {
+	total, updated, ready := w.replicas(replicas)
 	status := &appsv1.DeploymentStatus{
-		ObservedGeneration: d.Generation, Replicas: replicas, UpdatedReplicas: replicas, UnavailableReplicas: replicas,
+		ObservedGeneration: d.Generation, Replicas: total, UpdatedReplicas: updated,
+		ReadyReplicas: ready, AvailableReplicas: ready, UnavailableReplicas: total - ready,
 		Conditions: d.Status.Conditions,
 	}
-	rolling := w.stuck && w.pod != nil
-	if w.ready || rolling {
-		status.ReadyReplicas, status.AvailableReplicas, status.UnavailableReplicas = replicas, replicas, 0
-	}
-	if rolling {
-		status.Replicas, status.UpdatedReplicas, status.UnavailableReplicas = replicas+1, 1, 1
-	}
 	available := condition(appsv1.DeploymentAvailable, "MinimumReplicasAvailable", "Deployment has minimum availability.")
-	if status.AvailableReplicas < replicas {
+	if ready < replicas {
 		available = condition(appsv1.DeploymentAvailable, "MinimumReplicasUnavailable", "Deployment does not have minimum availability.")
 		available.Status = corev1.ConditionFalse
 	}
-	progressing := condition(appsv1.DeploymentProgressing, "NewReplicaSetAvailable", "The Deployment has successfully progressed.")
-	if !w.ready && replicas > 0 {
-		progressing = condition(appsv1.DeploymentProgressing, "ReplicaSetUpdated", "The Deployment is progressing.")
-	}
 	setCondition(status, available, now)
-	setCondition(status, progressing, now)
+	setCondition(status, w.progressing(replicas), now)
 	return status
+}
+
+// replicas returns how many pods of a Deployment there are, have the present template, and
+// are ready.
+func (w *workload) replicas(wanted int32) (total, updated, ready int32) {
+	old := w.pod != nil && (w.stuck || w.state != starting)
+	switch {
+	case wanted == 0:
+		return 0, 0, 0
+	case w.ready:
+		return wanted, wanted, wanted
+	case old && w.state == starting:
+		return wanted + 1, 1, wanted
+	case old:
+		return wanted, 0, wanted
+	case w.state == starting:
+		return wanted, wanted, 0
+	default:
+		return 0, 0, 0
+	}
+}
+
+func (w *workload) progressing(wanted int32) appsv1.DeploymentCondition {
+	switch {
+	case wanted == 0 || w.ready:
+		return condition(appsv1.DeploymentProgressing, "NewReplicaSetAvailable", "The Deployment has successfully progressed.")
+	case w.state == created:
+		return condition(appsv1.DeploymentProgressing, "NewReplicaSetCreated", "Created new replica set.")
+	default:
+		return condition(appsv1.DeploymentProgressing, "ReplicaSetUpdated", "The Deployment is progressing.")
+	}
 }
 
 func condition(what appsv1.DeploymentConditionType, reason, message string) appsv1.DeploymentCondition {

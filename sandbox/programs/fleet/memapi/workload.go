@@ -37,6 +37,9 @@ type workload struct {
 	template string    // that the pod has, or shall have
 	ready    bool      // the pod became ready
 	stuck    bool      // the template's image is broken
+	state    state     // of a Deployment's rollout
+	next     []state   // the states that follow
+	due      bool      // the next one begins
 	failed   int32     // pods of a Job that failed
 	started  metav1.Time
 	pod      *pod // nil: none runs
@@ -120,20 +123,14 @@ func (a *API) syncDeployment(key workloadKey, w *workload, e *entry) (any, error
 	case replicas == 0:
 		a.stopPod(key, w)
 		w.stopTimer()
-		w.template, w.ready, w.stuck = "", false, false
+		w.template, w.ready, w.stuck, w.next, w.due = "", false, false, nil, false
 	case w.template != string(template):
 		w.stopTimer()
 		w.template, w.ready, w.stuck = string(template), false, a.broken(&d.Spec.Template)
-		// With a rolling update the pod of the last template runs until one of the new
-		// is ready.
-		if !w.stuck || d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType {
-			a.stopPod(key, w)
-		}
-		if !w.stuck {
-			suffix := utilrand.SafeEncodeString(fmt.Sprint(hash(template)))
-			a.startPod(key, w, fmt.Sprintf("%s-%s-%s", d.Name, suffix, utilrand.String(5)), &d.Spec.Template)
-			a.after(key, w, a.server.options.ReadyAfter, func() { w.ready = true })
-		}
+		w.next = rollout(d.Spec.Strategy.Type, w.pod != nil, w.stuck)
+		a.advance(key, w, &d)
+	case w.due:
+		a.advance(key, w, &d)
 	}
 	return deploymentStatus(&d, replicas, w, metav1.NewTime(a.server.clock.Now())), nil
 }

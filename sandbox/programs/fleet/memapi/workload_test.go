@@ -201,8 +201,8 @@ func TestWorkloadStream(t *testing.T) {
 		}
 		eventually(t, func(ctx context.Context) error {
 			d, err := sets.Get(ctx, "other", metav1.GetOptions{})
-			if err == nil && d.Status.ObservedGeneration == 0 {
-				err = errors.New("the Deployment was not seen")
+			if err == nil && d.Status.UpdatedReplicas == 0 {
+				err = errors.New("the Deployment does not run")
 			}
 			return err
 		})
