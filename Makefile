@@ -115,6 +115,12 @@ bench-fleet: sandbox-programs build ## Measure it on CLUSTERS simulated clusters
 	@test/fleet/run --clusters=$(FLEET_CLUSTERS) $(if $(STEPS),--steps=$(STEPS)) $(if $(QUICK),--quick) $(BENCH_FLEET_FLAGS) \
 		--command='make bench-fleet CLUSTERS=$(FLEET_CLUSTERS)$(if $(STEPS), STEPS=$(STEPS))$(if $(QUICK), QUICK=1)$(if $(BENCH_FLEET_FLAGS), BENCH_FLEET_FLAGS="$(BENCH_FLEET_FLAGS)")'
 
+CALIBRATE_FLAGS ?=
+
+.PHONY: calibrate-fleet
+calibrate-fleet: sandbox-programs image-root ## Compare CLUSTERS simulated clusters with as many real ones, by their requests to the hub: 6 minutes
+	@test/fleet/calibrate/on-sandbox '$(CLUSTERS)' '$(IMAGE)' '$(IMAGE_ROOT)' $(CALIBRATE_FLAGS)
+
 # the runs that docs/fleet.md shows
 FLEET_RUNS ?= $(wildcard artifacts/fleet-*.json)
 

@@ -77,7 +77,7 @@ func Compare(requests []Request, phases []Phase, clusters Clusters) []Row {
 }
 
 func row(key cell, n *count, phases []Phase, clusters Clusters) Row {
-	r := Row{Subject: key.subject, Request: key.what, Known: known[key]}
+	r := Row{Subject: key.subject, Request: key.what, Known: known(key)}
 	r.Real, r.Simulated = perCluster(sum(n.real), clusters.Real), perCluster(sum(n.simulated), clusters.Simulated)
 	for _, phase := range phases {
 		real, simulated := perCluster(n.real[phase.Name], clusters.Real), perCluster(n.simulated[phase.Name], clusters.Simulated)
