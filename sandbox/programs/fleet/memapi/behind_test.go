@@ -1,6 +1,10 @@
 package memapi
 
 import (
+	"context"
+	"errors"
+	"io"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,15 +26,17 @@ func TestWatchBehind(t *testing.T) {
 		break
 	}
 	a.mu.Unlock()
+	ctx, cancel := context.WithTimeout(t.Context(), eventTimeout)
+	defer cancel()
 	for _, want := range []string{"ADDED", "ERROR", ""} {
-		lines, err := w.next(t.Context())
+		lines, err := w.next(ctx)
 		if want == "" {
-			if err == nil {
-				t.Errorf("after the error: %s, want the end", lines)
+			if !errors.Is(err, io.EOF) {
+				t.Errorf("after the error: %s, %v, want the end", lines, err)
 			}
 			continue
 		}
-		if err != nil || string(lines[:len(`{"type":"`)+len(want)]) != `{"type":"`+want {
+		if err != nil || !strings.HasPrefix(string(lines), `{"type":"`+want) {
 			t.Errorf("events: %.80s, %v, want %s", lines, err, want)
 		}
 	}

@@ -126,6 +126,14 @@ func TestOwners(t *testing.T) {
 		if got := configMapNames(t, c, metav1.ListOptions{}); got != "" {
 			t.Errorf("an object of an owner that does not exist: %q, want it collected", got)
 		}
+		late := owned(t, c, "late")
+		late.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "gone", UID: "gone"}}
+		if _, err := maps.Update(t.Context(), late, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if got := configMapNames(t, c, metav1.ListOptions{}); got != "" {
+			t.Errorf("an object that gets an owner that does not exist: %q, want it collected", got)
+		}
 	})
 }
 
