@@ -19,8 +19,8 @@ import (
 	workv1 "open-cluster-management.io/api/work/v1"
 )
 
-// TestAgentsApplyAManifestWork checks the work agent: it applies a ManifestWork, reports conditions
-// and feedback, and removes what it has applied. It also checks that nothing is left of the agents.
+// TestAgentsApplyAManifestWork checks the work agent: it applies a ManifestWork, also an object of a
+// kind that comes with it, reports conditions and feedback, and removes what it has applied. It also checks that nothing is left of the agents.
 func TestAgentsApplyAManifestWork(t *testing.T) {
 	h := newFakeHub(t)
 	c := newFakeCluster(t, h)
@@ -35,6 +35,10 @@ func TestAgentsApplyAManifestWork(t *testing.T) {
 			manifest(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"demo","namespace":"default"},"data":{"a":"1"}}`),
 			manifest(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"demo","namespace":"default"},"spec":{"replicas":1,
 				"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}}`),
+			manifest(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"kinds.example.com"},
+				"spec":{"group":"example.com","scope":"Namespaced","names":{"plural":"kinds","kind":"Kind"},
+				"versions":[{"name":"v1","served":true,"storage":true}]}}`),
+			manifest(`{"apiVersion":"example.com/v1","kind":"Kind","metadata":{"name":"demo","namespace":"default"}}`),
 		}},
 		ManifestConfigs: []workv1.ManifestConfigOption{{ResourceIdentifier: deployment,
 			FeedbackRules: []workv1.FeedbackRule{{Type: workv1.WellKnownStatusType}}}},
