@@ -86,7 +86,7 @@ type agents struct {
 // any more when it returns. The next Run starts them anew, with what they left in the directory
 // and in the managed cluster.
 func Run(ctx context.Context, o Options, shared *Shared) error {
-	ctx = klog.NewContext(ctx, logger(o.Name))
+	ctx = klog.NewContext(ctx, logger(o.Name, shared.errors))
 	a, err := newAgents(o, shared)
 	if err != nil {
 		return err

@@ -16,14 +16,17 @@ import (
 	"open-cluster-management.io/ocm/pkg/work/spoke/conditions"
 )
 
-// Shared holds what all clusters share, because it has no state of a cluster: the environments in
-// which condition rules are evaluated, and the kinds that every cluster has.
+// Shared holds what all clusters share: what has no state of a cluster, for example the kinds that
+// every cluster has, and limits on what they do together.
 type Shared struct {
+	// conditions evaluates condition rules.
 	conditions *conditions.ConditionReader
 	kinds      meta.RESTMapper
 	// properties is never started: OCM's feature gate ClusterProperty is off by default.
 	properties aboutv1alpha1.ClusterPropertyInformer
-	joins      turns
+
+	joins  turns
+	errors *errorLimit
 
 	// healthPeriod is the period of the check that ends the agents when their certificate
 	// has expired, addonLeasePeriod that with which they read the add-ons' leases.
@@ -53,8 +56,15 @@ func NewShared(managed *rest.Config) (*Shared, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create a client of cluster properties: %w", err)
 	}
-	return &Shared{conditions: reader, kinds: kinds, joins: newTurns(maxJoins, joinLimit), healthPeriod: defaultHealthPeriod, addonLeasePeriod: defaultAddonLeasePeriod,
-		properties: aboutinformers.NewSharedInformerFactory(properties, resync).About().V1alpha1().ClusterProperties()}, nil
+	return &Shared{
+		conditions:       reader,
+		kinds:            kinds,
+		properties:       aboutinformers.NewSharedInformerFactory(properties, resync).About().V1alpha1().ClusterProperties(),
+		joins:            newTurns(maxJoins, joinLimit),
+		errors:           newErrorLimit(maxErrors),
+		healthPeriod:     defaultHealthPeriod,
+		addonLeasePeriod: defaultAddonLeasePeriod,
+	}, nil
 }
 
 func discover(managed *rest.Config) (meta.RESTMapper, error) {
