@@ -106,18 +106,21 @@ func (p *Process) start() (*exec.Cmd, error) {
 func (p *Process) keep(cmd *exec.Cmd) {
 	defer close(p.done)
 	for {
-		ended := make(chan error, 1)
-		go func() { ended <- cmd.Wait() }()
 		var err error
+		ended := make(chan struct{})
+		go func() {
+			err = cmd.Wait()
+			close(ended)
+		}()
 		select {
-		case err = <-ended:
+		case <-ended:
 		case <-p.asked:
 			_ = cmd.Process.Signal(p.signal) // it may have ended meanwhile
 			select {
-			case _ = <-ended: // how it ends, when it is asked to, is its own matter
+			case <-ended: // how it ends, when it is asked to, is its own matter
 			case <-time.After(stopTimeout):
 				_ = cmd.Process.Kill()
-				_ = <-ended
+				<-ended
 				p.note(fmt.Errorf("it did not end within %s", stopTimeout))
 			}
 			return
@@ -129,7 +132,10 @@ func (p *Process) keep(cmd *exec.Cmd) {
 				return
 			case <-time.After(restartDelay):
 			}
-			cmd, err = p.start()
+			var startErr error
+			if cmd, startErr = p.start(); startErr != nil {
+				err = startErr
+			}
 		}
 	}
 }
