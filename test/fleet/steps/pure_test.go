@@ -57,8 +57,8 @@ func TestDecisionsOf(t *testing.T) {
 }
 
 func TestProgress(t *testing.T) {
-	management := object(t, `{"status":{"installProgressions":[{"name":"other","conditions":[{"type":"Progressing","reason":"Completed"}]},
-		{"name":"fleet","conditions":[{"type":"Progressing","reason":"Progressing","message":"1/3 progressing..., 0 failed 1 timeout."}]}]}}`)
+	management := object(t, `{"status":{"installProgressions":[{"name":"fleet","conditions":[{"type":"Progressing","reason":"Progressing","message":"1/3 progressing..., 0 failed 1 timeout."}]},
+		{"name":"other","conditions":[{"type":"Progressing","reason":"Completed"}]}]}}`)
 	reason, message := progressOf(management)
 	if reason != "Progressing" || !timedOut(message) {
 		t.Errorf("got %s: %s", reason, message)
