@@ -63,17 +63,17 @@ const (
 	OthersCopy    = "hub write to copy while others are cut"
 	CatchUp       = "copy after the link is back"
 
-	RolledOut = "configuration rolled out in three groups"
+	RolledOut = "rolled out in three groups"
 	// Reached is the share of a group that gets the broken configuration.
 	Reached     = "clusters that get the broken configuration"
-	Stopped     = "stop of the broken configuration reported"
+	Stopped     = "broken one reported to stop"
 	Mended      = "configuration taken back"
 	Renewed     = "certificates renewed"
 	RenewalSpan = "time between the first and the last renewal"
 	AfterExpiry = "clusters without a copy after the old certificates' end"
 	Detached    = "cluster detached"
 	Left        = "objects left of detached clusters"
-	Replaced    = "add-on Available on a cluster that joined instead"
+	Replaced    = "add-on Available on the new ones"
 )
 
 // constant are the costs per cluster that have to be the same for a fleet of any size,

@@ -44,9 +44,9 @@ var plans = []plan{
 	{record.Restart, "restart-peak.svg", "Peak requests after the API server's restart", []string{record.PeakRate}, nil},
 	{record.Restart, "restart-lists.svg", "Lists per watch after the API server's restart", []string{record.ListsPerWatch}, nil},
 	{record.Restart, "cut.svg", "A tenth of the clusters is cut and comes back", []string{record.OthersCopy, record.CatchUp}, []string{record.P99, record.All}},
-	{record.Rollout, "rollout.svg", "A configuration in three groups", []string{record.RolledOut, record.Stopped, record.Mended}, nil},
+	{record.Rollout, "rollout.svg", "A configuration in three groups", []string{record.RolledOut, record.Stopped, record.Mended}, []string{"", record.All}},
 	{record.Rotate, "rotate.svg", "Every certificate rotates", []string{record.RenewalSpan}, nil},
-	{record.Turnover, "turnover.svg", "A tenth leaves, and others join", []string{record.Detached, record.Replaced}, nil},
+	{record.Turnover, "turnover.svg", "A tenth leaves, and others join", []string{record.Detached, record.Replaced}, []string{record.All}},
 }
 
 // Charts returns the charts of the figures that were measured.
@@ -83,7 +83,7 @@ func (l line) name(p plan) string {
 	if len(p.metrics) > 1 {
 		name = l.key.Metric
 	}
-	if l.key.Stat != "" && (len(p.stats) != 1) {
+	if l.key.Stat != "" && !slices.Equal(slices.DeleteFunc(slices.Clone(p.stats), func(stat string) bool { return stat == "" }), []string{l.key.Stat}) {
 		name = join(name, l.key.Stat)
 	}
 	if l.key.Subject != record.Ours || name == "" {

@@ -59,7 +59,7 @@ func Enable(ctx context.Context, f *Fleet) error {
 	}
 	lastConfigured, _ := f.board.Last(configured, f.Clusters)
 	lastShipped, _ := f.board.Last(shipped, f.Clusters)
-	f.judge(f.figure(record.Enable, record.ShippedLag, "", "s", lastShipped.Sub(lastConfigured).Seconds()), record.AtMost(5).For(0, 1000))
+	f.judge(f.figure(record.Enable, record.ShippedLag, "", "s", lastShipped.Sub(lastConfigured).Seconds()), record.AtMost(5).For(100, 1000))
 	after, err := f.state(ctx)
 	if err != nil {
 		return errors.Join(append(late, err)...)
@@ -101,7 +101,7 @@ func (f *Fleet) cost(before, after state) {
 		}
 	}
 	if f.Subject.Metrics {
-		f.judge(f.figure(record.Enable, record.Throttled, "", "s", after.own.Sum(throttledMetric)-before.own.Sum(throttledMetric)), record.AtMost(1).For(0, 1000))
+		f.judge(f.figure(record.Enable, record.Throttled, "", "s", after.own.Sum(throttledMetric)-before.own.Sum(throttledMetric)), record.AtMost(1).For(100, 1000))
 		f.Record.Add(f.figure(record.Enable, record.Heap, "", "MiB", after.own.Sum(heapMetric)/mebibyte))
 		f.Record.Add(f.figure(record.Enable, record.HeapGrowth, "", "KiB", (after.own.Sum(heapMetric)-before.own.Sum(heapMetric))/1024/n))
 	}

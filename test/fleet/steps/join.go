@@ -15,7 +15,7 @@ import (
 // `ocm-sandbox up`.
 func Join(ctx context.Context, f *Fleet, up time.Duration) error {
 	f.say("1. the clusters have joined")
-	f.Record.Judge(f.figure(record.Join, record.FleetStart, "", "s", up.Seconds()), record.AtMost(300).For(0, 1000))
+	f.Record.Judge(f.figure(record.Join, record.FleetStart, "", "s", up.Seconds()), record.AtMost(300).For(100, 1000))
 	list, err := f.dynamic.Resource(clusters).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return fmt.Errorf("list the clusters: %w", err)
