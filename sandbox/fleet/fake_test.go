@@ -23,6 +23,9 @@ type fake struct {
 	refused atomic.Int32
 }
 
+// gone is the UID of a pod that the server does not know any more when its result comes.
+const gone = "gone"
+
 // fakeStream is one client's stream.
 type fakeStream struct {
 	images []string
@@ -95,7 +98,9 @@ func (f *fake) done(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	if f.refused.Add(-1) >= 0 {
+	if r.PathValue("pod") == gone {
+		http.Error(w, "no such pod", http.StatusNotFound)
+	} else if f.refused.Add(-1) >= 0 {
 		http.Error(w, "not now", http.StatusServiceUnavailable)
 	}
 	f.results <- r.URL.Path + ": " + got.Error

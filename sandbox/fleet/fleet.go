@@ -22,16 +22,19 @@ type Cluster struct {
 	// Container is the pod's first container. References in its arguments and environment,
 	// for example to the pod's name, are resolved.
 	Container corev1.Container
-	// Pod and PodUID are those of the pod. They stay the same when the function is called
-	// again.
+	// Pod and PodUID are those of the pod. They stay the same when an agent's function is
+	// called again.
 	Pod    types.NamespacedName
 	PodUID types.UID
 }
 
-// Func is the program of a container: it runs until ctx ends, and then returns soon. If it returns
-// before, with an error or nil, it is called again: at once, then after 10 s, then each time after
-// twice the time up to 5 minutes, as a kubelet restarts a container. A Job's function ends with nil
-// when its work is done, and is not called again.
+// Func is the program of a container: it runs until ctx ends, and then returns soon.
+//
+// If an agent's function returns before, with an error or nil, it is called again: at once, then after
+// 10 s, then each time after twice the time up to 5 minutes, as a kubelet restarts a container.
+//
+// A Job's function returns nil when the Job is complete. If it returns an error, the Job gets another
+// pod after a while, until its backoffLimit.
 type Func func(ctx context.Context, cluster Cluster) error
 
 // Agents are the functions for the pods of one image.

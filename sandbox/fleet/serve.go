@@ -184,7 +184,8 @@ func (s *server) cluster(e event) (Cluster, error) {
 	}, nil
 }
 
-// keep calls the program again whenever it ends, until ctx ends or a Job's work is done.
+// keep calls the program again whenever it ends, until ctx ends. A Job's program it calls once: if that
+// fails, the Job gets another pod.
 func (s *server) keep(ctx context.Context, program Func, cluster Cluster, isJob bool) {
 	restarts := 0
 	for {
@@ -195,9 +196,7 @@ func (s *server) keep(ctx context.Context, program Func, cluster Cluster, isJob 
 		}
 		if isJob {
 			s.report(ctx, cluster, err)
-			if err == nil {
-				return
-			}
+			return
 		}
 		if kubeletBackOff.ResetBy(s.clock.Since(begin)) {
 			restarts = 0
@@ -223,6 +222,7 @@ func cause(err error) string {
 func (s *server) report(ctx context.Context, cluster Cluster, err error) {
 	var r result
 	if err != nil {
+		klog.FromContext(ctx).Error(err, "Job failed")
 		r.Error = err.Error()
 	}
 	for {

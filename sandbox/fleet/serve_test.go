@@ -208,27 +208,41 @@ func TestJobs(t *testing.T) {
 	f, work := newFake(t), newCalls()
 	clock := serve(t, f, Agents{Image: image, Job: work.run}, Agents{Image: "other"})
 	stream := next(t, "a stream", f.streams)
-	stream.send(workload(job, "fleet-0001", "1"))
+	failing := workload(job, "fleet-0001", "1")
+	stream.send(failing)
 	next(t, "a call", work.begun)
 	f.refuse(1) // a report that fails is repeated
 	work.result <- errors.New("not yet")
-	next(t, "a refused report", f.results)
-	advance(t, clock, retry)
-	if got, want := next(t, "a report", f.results), "/fleet/workloads/fleet-0001/1/done: not yet"; got != want {
-		t.Errorf("reported %q, want %q", got, want)
+	for range 2 {
+		if got, want := next(t, "a report", f.results), "/fleet/workloads/fleet-0001/1/done: not yet"; got != want {
+			t.Errorf("reported %q, want %q", got, want)
+		}
+		if f.refused.Load() == 0 {
+			advance(t, clock, retry)
+		}
 	}
-	next(t, "a second call", work.begun)
-	work.result <- nil
-	if got, want := next(t, "a report", f.results), "/fleet/workloads/fleet-0001/1/done: "; got != want {
-		t.Errorf("reported %q, want %q", got, want)
-	}
-	stream.send(workload(job, "fleet-0001", "1"), event{Type: synced})
-	none(t, "a Job that is complete is called again", work.begun)
+	none(t, "the function of a pod that has failed is called again", work.begun)
 
-	without := workload(job, "fleet-0002", "2")
+	stream.send(ended(failing), workload(job, "fleet-0001", "2")) // the Job's next pod
+	next(t, "a call", work.begun)
+	work.result <- nil
+	if got, want := next(t, "a report", f.results), "/fleet/workloads/fleet-0001/2/done: "; got != want {
+		t.Errorf("reported %q, want %q", got, want)
+	}
+
+	stream.send(workload(job, "fleet-0001", gone))
+	next(t, "a call", work.begun)
+	work.result <- nil
+	next(t, "a report", f.results)
+	none(t, "the result of a pod that is gone is reported again", f.results)
+	if clock.HasWaiters() {
+		t.Error("the result of a pod that is gone will be reported again")
+	}
+
+	without := workload(job, "fleet-0002", "3")
 	without.Container.Image = "other:v1"
 	stream.send(without)
-	if got, want := next(t, "a report", f.results), "/fleet/workloads/fleet-0002/2/done: "; got != want {
+	if got, want := next(t, "a report", f.results), "/fleet/workloads/fleet-0002/3/done: "; got != want {
 		t.Errorf("a Job without a function: reported %q, want %q", got, want)
 	}
 }

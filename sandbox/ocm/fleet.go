@@ -7,14 +7,12 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 
 	clusterclient "open-cluster-management.io/api/client/cluster/clientset/versioned"
 	clusterinformers "open-cluster-management.io/api/client/cluster/informers/externalversions"
 	clusterlisters "open-cluster-management.io/api/client/cluster/listers/cluster/v1"
-	clusterv1 "open-cluster-management.io/api/cluster/v1"
 )
 
 // fleetJoinTimeout is the additional time for each cluster of a fleet to join, which takes 0.1 to
@@ -23,23 +21,6 @@ const fleetJoinTimeout = time.Second
 
 // namedMissing is the number of clusters that an error names.
 const namedMissing = 5
-
-// WaitCreatable waits until the hub creates ManagedClusters without a delay. For two seconds after the
-// creation of a CustomResourceDefinition the API server delays each creation by two seconds:
-// https://github.com/kubernetes/kubernetes/blob/v1.34.4/staging/src/k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go
-// OCM's registration agent ends its bootstrap without a ManagedCluster, and does not repeat it, if its
-// certificate is signed while it waits. Agents in a program that runs already are fast enough for that.
-func WaitCreatable(ctx context.Context, hub *rest.Config) error {
-	client, err := clusterclient.NewForConfig(hub)
-	if err != nil {
-		return fmt.Errorf("cluster client of the hub: %w", err)
-	}
-	try := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{GenerateName: "try-"}}
-	if _, err := client.ClusterV1().ManagedClusters().Create(ctx, try, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); err != nil {
-		return fmt.Errorf("try to create a cluster on the hub: %w", err)
-	}
-	return nil
-}
 
 // WaitFleet waits until all joinedConditions of the clusters are True on the hub. It calls progress
 // when the number of those has changed, at most once in a period.

@@ -71,9 +71,6 @@ func (s *supervisor) startFleet(starting, running context.Context, group *errgro
 	case <-starting.Done():
 		return context.Cause(starting)
 	}
-	if err := ocm.WaitCreatable(starting, s.hubs()[0].Admin); err != nil {
-		return err
-	}
 	for _, spec := range s.fleetPrograms() {
 		group.Go(func() error { return process.Keep(running, spec, s.onLoop) })
 	}
