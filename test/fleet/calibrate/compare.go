@@ -26,7 +26,8 @@ type Row struct {
 	Real, Simulated  float64
 	// Phases are those in which the numbers differ, for example "enable 3 / 5".
 	Phases []string
-	// Known is why the simulated clusters differ, where that is known.
+	// Known is why the simulated clusters differ, where that is known and the numbers are
+	// within what the cause explains.
 	Known string
 }
 
@@ -37,8 +38,10 @@ const (
 )
 
 // OK reports whether the simulated clusters are like the real ones.
-func (r Row) OK() bool {
-	return math.Abs(r.Simulated-r.Real) <= max(tolerance*r.Real, always)
+func (r Row) OK() bool { return r.within(tolerance) }
+
+func (r Row) within(part float64) bool {
+	return math.Abs(r.Simulated-r.Real) <= max(part*r.Real, always)
 }
 
 // cell is one kind of request of one subject.
@@ -77,8 +80,11 @@ func Compare(requests []Request, phases []Phase, clusters Clusters) []Row {
 }
 
 func row(key cell, n *count, phases []Phase, clusters Clusters) Row {
-	r := Row{Subject: key.subject, Request: key.what, Known: known(key)}
+	r := Row{Subject: key.subject, Request: key.what}
 	r.Real, r.Simulated = perCluster(sum(n.real), clusters.Real), perCluster(sum(n.simulated), clusters.Simulated)
+	if d := known(key); d.why != "" && !r.OK() && (math.IsInf(d.within, 1) || r.within(d.within)) {
+		r.Known = d.why
+	}
 	for _, phase := range phases {
 		real, simulated := perCluster(n.real[phase.Name], clusters.Real), perCluster(n.simulated[phase.Name], clusters.Simulated)
 		if real != simulated {
