@@ -15,7 +15,7 @@
 //   - Run returns when an agent's process would end, and the caller calls it again as a kubelet
 //     would. There is no leader election and no health endpoint.
 //   - Controllers have one worker instead of ten, and lean informers, which make the same requests.
-//   - At most 200 clusters join at a time, and errors in the log are limited.
+//   - At most 50 clusters join at a time, and errors in the log are limited.
 //
 // It does not support hosted mode, several hubs, or the drivers for AWS and gRPC.
 package klusterlet

@@ -8,11 +8,12 @@ import (
 
 const (
 	// maxJoins is the number of clusters that join at a time. The hub gives clusters their
-	// permissions one after the other. Those that wait for them send many requests in vain.
-	maxJoins = 200
+	// permissions one after the other. Those that wait for them send requests in vain, and
+	// back off for up to half a minute.
+	maxJoins = 50
 	// joinLimit is the time after which a cluster that has not joined gives up its turn,
 	// for example because it is cut off from the hub. It goes on to join.
-	joinLimit = 30 * time.Second
+	joinLimit = time.Minute
 )
 
 // turns limits how many do something at a time.
