@@ -113,19 +113,13 @@ func (h *Hub) patchStatus(ctx context.Context, path string, status map[string]an
 	return h.client.Discovery().RESTClient().Patch(types.MergePatchType).AbsPath(path, "status").Body(body).Do(ctx).Error()
 }
 
-func (h *Hub) createFirst(ctx context.Context) error {
-	management, err := h.get(ctx, addons1+"/clustermanagementaddons/helloworld")
-	if err != nil {
-		return err
-	}
-	uid := management["metadata"].(map[string]any)["uid"]
+// createCluster creates the first cluster, which has no add-on.
+func (h *Hub) createCluster(ctx context.Context) error {
 	labels, claims := map[string]any{"cluster.open-cluster-management.io/clusterset": "default"}, []any{}
 	for i := range 12 {
 		labels[fmt.Sprintf("feature.open-cluster-management.io/addon-%02d", i)] = "available"
 		claims = append(claims, map[string]any{"name": fmt.Sprintf("claim-%02d.open-cluster-management.io", i), "value": strings.Repeat("v", 30)})
 	}
-	config := map[string]any{"group": "addon.open-cluster-management.io", "resource": "addondeploymentconfigs",
-		"namespace": "open-cluster-management", "name": "helloworld"}
 	clusters := "/apis/cluster.open-cluster-management.io/v1/managedclusters"
 	return errors.Join(
 		h.post(ctx, "/api/v1/namespaces", map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": first}}),
@@ -134,6 +128,25 @@ func (h *Hub) createFirst(ctx context.Context) error {
 		h.patchStatus(ctx, clusters+"/"+first, map[string]any{"clusterClaims": claims, "version": map[string]any{"kubernetes": "v1.34.4"},
 			"allocatable": map[string]any{"cpu": "64", "memory": "256Gi"}, "capacity": map[string]any{"cpu": "64", "memory": "256Gi"},
 			"conditions": []any{condition("HubAcceptedManagedCluster"), condition("ManagedClusterJoined"), condition("ManagedClusterConditionAvailable")}}),
+	)
+}
+
+// deploymentConfig refers to the AddOnDeploymentConfig of the example.
+func deploymentConfig() map[string]any {
+	return map[string]any{"group": "addon.open-cluster-management.io", "resource": "addondeploymentconfigs",
+		"namespace": "open-cluster-management", "name": "helloworld"}
+}
+
+// createFirst creates the first cluster with the add-on as OCM's add-on manager leaves it.
+func (h *Hub) createFirst(ctx context.Context) error {
+	management, err := h.get(ctx, addons1+"/clustermanagementaddons/helloworld")
+	if err != nil {
+		return err
+	}
+	uid := management["metadata"].(map[string]any)["uid"]
+	config := deploymentConfig()
+	return errors.Join(
+		h.createCluster(ctx),
 		h.post(ctx, addons1+strings.TrimSuffix(addOn, "/helloworld"), map[string]any{
 			"apiVersion": "addon.open-cluster-management.io/v1alpha1", "kind": "ManagedClusterAddOn",
 			"metadata": map[string]any{"name": "helloworld", "namespace": first,

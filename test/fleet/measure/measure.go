@@ -42,6 +42,8 @@ type Subject struct {
 	Program, Dir string
 	// Kubeconfig is its own; Token may read its metrics.
 	Kubeconfig, Token string
+	// Flags are further flags of the controller.
+	Flags []string
 	// Idle is how long it is watched when it has nothing to do.
 	Idle time.Duration
 	// Out gets the figures.
@@ -61,8 +63,9 @@ func (s *Subject) Start(ctx context.Context) (func() error, error) {
 	}
 	defer log.Close()
 	// #nosec G204 -- the program is the caller's choice
-	s.cmd = exec.CommandContext(context.WithoutCancel(ctx), s.Program, "--kubeconfig="+s.Kubeconfig, "--agent-image=example.com/agent:v1",
-		"--namespace=open-cluster-management", "--bind-address=127.0.0.1", "--secure-port=18443")
+	s.cmd = exec.CommandContext(context.WithoutCancel(ctx), s.Program, append([]string{"--kubeconfig=" + s.Kubeconfig,
+		"--agent-image=example.com/agent:v1", "--namespace=open-cluster-management", "--bind-address=127.0.0.1", "--secure-port=18443"},
+		s.Flags...)...)
 	s.cmd.Stdout, s.cmd.Stderr = log, log
 	// The memory limit is the hub's: see hub.With.
 	s.cmd.Env = slices.DeleteFunc(os.Environ(), func(pair string) bool { return strings.HasPrefix(pair, "GOMEMLIMIT=") })

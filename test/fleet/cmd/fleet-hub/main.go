@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"open-cluster-management.io/helloworld-addon/test/fleet/hub"
@@ -34,6 +35,8 @@ func run(ctx context.Context, args []string) (err error) {
 	controller := flags.String("controller", "bin/helloworld-controller", "the controller's program")
 	flags.StringVar(&options.Deploy, "deploy", "deploy", "directory with the controller's manifests")
 	idle := flags.Duration("idle", measure.DefaultIdle, "how long to watch the idle controller")
+	enable := flags.Bool("enable", false, "measure instead how the add-on is enabled on all clusters at once, by OCM's add-on manager")
+	extra := flags.String("controller-flags", "", "further flags of the controller")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -54,9 +57,15 @@ func run(ctx context.Context, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	subject := measure.Subject{Program: program, Dir: options.Dir, Out: os.Stdout, Idle: *idle}
+	subject := measure.Subject{Program: program, Dir: options.Dir, Out: os.Stdout, Idle: *idle, Flags: strings.Fields(*extra)}
 	return hub.With(ctx, options, func(ctx context.Context, h *hub.Hub) error {
 		subject.Kubeconfig, subject.Token = h.Kubeconfig, h.Token
+		if *enable {
+			if err := h.Populate(ctx, os.Stdout); err != nil {
+				return err
+			}
+			return subject.Enable(ctx, h)
+		}
 		if err := h.Grow(ctx, os.Stdout, subject.Start); err != nil {
 			return err
 		}
