@@ -35,20 +35,8 @@ func (s *Subject) Enable(ctx context.Context, h *hub.Hub) (err error) {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	played := make(chan struct{})
-	go func() {
-		defer close(played)
-		if err := agents.Run(ctx); err != nil {
-			cancel(err)
-		}
-	}()
-	defer func() {
-		cause := context.Cause(ctx)
-		cancel(nil)
-		<-played
-		err = errors.Join(err, cause)
-	}()
+	ctx, end := play(ctx, agents)
+	defer func() { err = errors.Join(err, end()) }()
 	stop, err := s.Start(ctx)
 	if err != nil {
 		return err
@@ -88,6 +76,20 @@ func (s *Subject) Enable(ctx context.Context, h *hub.Hub) (err error) {
 	n, list := perCluster(after.requests, idle.requests, idleEnabled.Seconds())
 	s.row("requests per second when idle", fmt.Sprintf("%.3g %s", n, list), 0)
 	return nil
+}
+
+// play plays the agents until end is called. The context ends when they fail, and end returns why.
+func play(ctx context.Context, agents *hub.Agents) (playing context.Context, end func() error) {
+	ctx, cancel := context.WithCancel(ctx)
+	played := make(chan error, 1)
+	go func() {
+		defer cancel()
+		played <- agents.Run(ctx)
+	}()
+	return ctx, func() error {
+		cancel()
+		return <-played
+	}
 }
 
 // state is what is counted at one moment.
