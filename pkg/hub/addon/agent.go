@@ -62,7 +62,7 @@ func (a *AgentAddon) Manifests(_ context.Context, cluster *clusterv1.ManagedClus
 		}
 		return a.uninstallObjects(cluster, addon, config, shipped)
 	}
-	configured := meta.IsStatusConditionTrue(addon.Status.Conditions, addonv1beta1.ManagedClusterAddOnConditionConfigured)
+	configured := isConfigured(addon)
 	switch {
 	case shipped != nil && (!configured || errors.Is(configErr, install.ErrNotDesired)):
 		// OCM's rollout has not reached this cluster: nothing changes on it.
@@ -128,6 +128,22 @@ func hookFinalizer(addon *addonv1beta1.ManagedClusterAddOn, shipped *install.Shi
 // and then moved. The framework can check that itself, but then it deletes an add-on
 // whose config was deleted without running the hook.
 var errNotConfigured = errors.New("OCM's add-on manager has not settled the add-on's configuration yet: see the condition Configured")
+
+// MayDeploy reports whether the framework is to deploy the add-on: not before OCM's add-on
+// manager has configured it. Manifests returns errNotConfigured for such an add-on, which
+// the framework would write to the condition ManifestApplied and soon overwrite, on every
+// cluster on which the add-on is enabled. The condition Configured is OCM's own report.
+func (a *AgentAddon) MayDeploy(addon *addonv1beta1.ManagedClusterAddOn) bool {
+	if addon.DeletionTimestamp != nil || isConfigured(addon) {
+		return true
+	}
+	shipped, err := a.shipped(addon)
+	return err != nil || shipped != nil
+}
+
+func isConfigured(addon *addonv1beta1.ManagedClusterAddOn) bool {
+	return meta.IsStatusConditionTrue(addon.Status.Conditions, addonv1beta1.ManagedClusterAddOnConditionConfigured)
+}
 
 func (a *AgentAddon) values(cluster *clusterv1.ManagedCluster, addon *addonv1beta1.ManagedClusterAddOn,
 	config *addonv1beta1.AddOnDeploymentConfig, shipped *install.Shipped) (install.Values, error) {

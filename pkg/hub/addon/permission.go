@@ -32,11 +32,11 @@ type HubClient interface {
 }
 
 // applyHubRBAC applies the RoleBinding in the cluster's namespace on the hub. It sends
-// no request when the cache has the binding as wanted. Each write is an event of the
-// ManagedClusterAddOn.
+// no request when the cache has the binding as wanted, and one to create a missing one.
+// Each other write repairs, and is an event of the ManagedClusterAddOn.
 //
-// It uses library-go's ApplyRoleBinding and event recorder, which compare, write and
-// report as OCM's own controllers do. addon-framework's BindKubeClientRole keeps an
+// For repairs it uses library-go's ApplyRoleBinding and event recorder, which compare,
+// write and report as OCM's own controllers do. addon-framework's BindKubeClientRole keeps an
 // owner reference to a deleted ManagedClusterAddOn, so that the binding is missing for
 // minutes after the add-on is enabled again (docs/design.md#hub-rbac).
 func applyHubRBAC(ctx context.Context, client HubClient, cache rbaclisters.RoleBindingLister, now clock.PassiveClock,
@@ -55,6 +55,16 @@ func applyHubRBAC(ctx context.Context, client HubClient, cache rbaclisters.RoleB
 		if err := removeFormer(ctx, client.RbacV1(), cached, binding); err != nil {
 			return err
 		}
+	}
+	if apierrors.IsNotFound(err) {
+		_, err := client.RbacV1().RoleBindings(binding.Namespace).Create(ctx, binding, metav1.CreateOptions{})
+		if err == nil {
+			return nil
+		}
+		if !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("apply role binding %s: %w", klog.KObj(binding), err)
+		}
+		// The cache does not have it yet.
 	}
 	recorder := events.NewRecorder(client.CoreV1().Events(addon.Namespace), manifests.ControllerName, &corev1.ObjectReference{
 		APIVersion: addonv1beta1.GroupVersion.String(), Kind: "ManagedClusterAddOn",

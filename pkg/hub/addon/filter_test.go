@@ -1,0 +1,44 @@
+package addon
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	addonv1beta1 "open-cluster-management.io/api/addon/v1beta1"
+
+	"open-cluster-management.io/helloworld-addon/internal/testing/hubobjects"
+	"open-cluster-management.io/helloworld-addon/pkg/hub/addon/install"
+)
+
+func TestMayDeploy(t *testing.T) {
+	configured := func(status metav1.ConditionStatus) *addonv1beta1.ManagedClusterAddOn {
+		addOn := hubobjects.AddOn("cluster2", "")
+		addOn.Status.Conditions = []metav1.Condition{{Type: addonv1beta1.ManagedClusterAddOnConditionConfigured, Status: status}}
+		return addOn
+	}
+	tests := []struct {
+		name, reason string
+		addOn        *addonv1beta1.ManagedClusterAddOn
+		shipped      bool
+		want         bool
+	}{
+		{name: "just enabled", addOn: configured(metav1.ConditionFalse), want: false, reason: "it would only write that it waits for OCM"},
+		{name: "configured", addOn: configured(metav1.ConditionTrue), want: true, reason: "it can be deployed"},
+		{name: "its config was deleted", addOn: configured(metav1.ConditionFalse), shipped: true, want: true,
+			reason: "what is shipped is kept as it is, and ManifestApplied reports on it"},
+		{name: "deleted before it was configured", addOn: hubobjects.Deleting(configured(metav1.ConditionFalse), "finalizer"), want: true,
+			reason: "the framework removes its finalizers"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			var objects []runtime.Object
+			if test.shipped {
+				objects = append(objects, shipped(t, test.addOn, install.Place{Namespace: "here"}, install.Values{Image: "image"}))
+			}
+			if got := newTestAddon(t, "image", objects...).MayDeploy(test.addOn); got != test.want {
+				t.Errorf("got %t: %s", got, test.reason)
+			}
+		})
+	}
+}
