@@ -69,13 +69,20 @@ type Inspection struct {
 }
 
 // Conditions sets the add-on's conditions from the inspection and the state of the
-// agent's Deployment. down is how long State.Down has held. It returns the time after
-// which to call it again though nothing changed, or zero.
+// agent's Deployment. down is how long the state has been unreported, or State.Down has
+// held. It returns the time after which to call it again though nothing changed, or zero.
+//
+// A new agent has StartGrace until the work agent reports it. Until then Conditions sets
+// only ConfigurationValid of a configuration that is refused: what it could set would be
+// overwritten with the first report, on every cluster on which the add-on is enabled.
 func Conditions(addOn *addonv1beta1.ManagedClusterAddOn, inspection Inspection, state State, shipped bool, down time.Duration) time.Duration {
 	if addOn.DeletionTimestamp != nil {
 		return 0
 	}
 	conditions := &addOn.Status.Conditions
+	if isNew(*conditions, state) && inspection.Refused == nil && down < StartGrace {
+		return StartGrace - down
+	}
 	if valid := configurationValid(inspection); valid != nil {
 		meta.SetStatusCondition(conditions, *valid)
 	} else {
@@ -95,6 +102,16 @@ func Conditions(addOn *addonv1beta1.ManagedClusterAddOn, inspection Inspection, 
 		meta.SetStatusCondition(conditions, *degraded)
 	}
 	return after
+}
+
+// isNew reports whether nothing was ever reported about the agent.
+func isNew(conditions []metav1.Condition, state State) bool {
+	for _, known := range []string{addonv1beta1.ManagedClusterAddOnConditionDegraded, ConditionConfigurationValid, manifests.ConditionConfigMapsSynced} {
+		if meta.FindStatusCondition(conditions, known) != nil {
+			return false
+		}
+	}
+	return !state.Reported()
 }
 
 // leaseNotFound is the reason of Available=Unknown with which a reachable cluster
@@ -121,7 +138,7 @@ func degraded(cluster string, state State, down time.Duration) (*metav1.Conditio
 	where := fmt.Sprintf("Deployment %s/%s for cluster %s", state.Namespace, manifests.AgentDeployment, cluster)
 	look := fmt.Sprintf("look at it there: kubectl describe deploy,rs,pod -n %s -l app.kubernetes.io/name=%s", state.Namespace, manifests.AgentDeployment)
 	switch {
-	case state.Namespace == "":
+	case !state.Reported():
 		return condition(metav1.ConditionUnknown, ReasonNotReported, "the work agent of cluster %s does not report the agent's Deployment: "+
 			"is the cluster accepted, and available (kubectl get managedcluster %s)?", cluster, cluster), 0
 	case state.FailureMessage != "" && state.Available == 0:

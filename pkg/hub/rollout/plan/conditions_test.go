@@ -46,7 +46,8 @@ func TestDegraded(t *testing.T) {
 	}{
 		{name: "available", feedback: hubobjects.RolledOut(),
 			want: "False/AgentAvailable", message: "Deployment default/helloworld-agent for cluster cluster1 is available"},
-		{name: "the work agent has not reported: the cluster may not be accepted",
+		{name: "the work agent of a new agent has time to report", down: 10 * time.Second, after: 20 * time.Second},
+		{name: "the work agent has not reported: the cluster may not be accepted", down: 30 * time.Second,
 			want: "Unknown/NotReported", message: "kubectl get managedcluster cluster1"},
 		{name: "its pod cannot be created", feedback: hubobjects.With(down(), feedbackFailureMessage, "no PriorityClass with name x was found"),
 			want: "True/AgentNotCreated", message: "cannot create its pod: no PriorityClass with name x was found"},

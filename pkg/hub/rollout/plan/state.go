@@ -73,15 +73,18 @@ func stateOf(namespace string, values []workv1.FeedbackValue) State {
 	}
 }
 
+// Reported reports whether the work agent has reported the Deployment.
+func (s State) Reported() bool { return s.Namespace != "" }
+
 // Down reports whether the work agent has reported that no pod is available.
-func (s State) Down() bool { return s.Namespace != "" && s.Available == 0 }
+func (s State) Down() bool { return s.Reported() && s.Available == 0 }
 
 // RolledOut reports whether the agent runs with the config of this hash: the Deployment
 // was rendered with it and observed, and every pod is updated and available. kubectl
 // rollout status has the same criteria.
 // https://github.com/kubernetes/kubernetes/blob/v1.34.4/staging/src/k8s.io/kubectl/pkg/polymorphichelpers/rollout_status.go
 func (s State) RolledOut(hash string) bool {
-	return s.Namespace != "" && s.ConfigHash == hash && s.ObservedGeneration == s.Generation &&
+	return s.Reported() && s.ConfigHash == hash && s.ObservedGeneration == s.Generation &&
 		s.Updated > 0 && s.Updated == s.Replicas && s.Available == s.Updated
 }
 
