@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -15,14 +14,13 @@ import (
 	"k8s.io/client-go/rest"
 	clienttesting "k8s.io/client-go/testing"
 	addonv1beta1 "open-cluster-management.io/api/addon/v1beta1"
+	addonclient "open-cluster-management.io/api/client/addon/clientset/versioned"
 	addonfake "open-cluster-management.io/api/client/addon/clientset/versioned/fake"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 
-	"open-cluster-management.io/addon-framework/pkg/addonmanager"
 	"open-cluster-management.io/addon-framework/pkg/utils"
 
 	"open-cluster-management.io/helloworld-addon/manifests"
-	"open-cluster-management.io/helloworld-addon/pkg/hub/addon"
 	"open-cluster-management.io/helloworld-addon/pkg/hub/addon/identity"
 )
 
@@ -98,21 +96,13 @@ func registeredBy(t *testing.T, registrations []addonv1beta1.RegistrationConfig)
 			t.Fatal(err)
 		}
 	}
+	patching, err := addonclient.NewForConfig(&rest.Config{Host: api.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
 	i := newInformers(c, withLastKnown)
-	manager := addonmanager.NewBaseAddonManagerImpl(&rest.Config{Host: api.URL})
-	if err := manager.AddAgent(addon.New("image", c.kube, i.cache())); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	t.Cleanup(i.shutdown)
-	t.Cleanup(cancel)
-	i.start(ctx)
-	if err := i.awaitSync(ctx, time.Minute); err != nil {
-		t.Fatal(err)
-	}
-	if err := manager.StartWithInformers(ctx, c.work, i.work.Work().V1().ManifestWorks(), i.kube, i.addon, i.cluster, i.dynamic); err != nil {
-		t.Fatal(err)
-	}
+	c.addon = patching
+	runControllers(t, c, c.work, i)
 	for {
 		select {
 		case body := <-patches:

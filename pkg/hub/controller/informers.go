@@ -42,6 +42,7 @@ import (
 
 	"open-cluster-management.io/helloworld-addon/manifests"
 	"open-cluster-management.io/helloworld-addon/pkg/hub/addon"
+	"open-cluster-management.io/helloworld-addon/pkg/hub/turns"
 )
 
 const (
@@ -74,6 +75,12 @@ func newClients(config *rest.Config) (*clients, error) {
 		return nil, fmt.Errorf("create the clients of the hub: %w", err)
 	}
 	return &c, nil
+}
+
+// with returns the clients, whose writes of ManagedClusterAddOns are recorded for order.
+func (c clients) with(order *turns.Turns) *clients {
+	c.addon = order.Client(c.addon)
+	return &c
 }
 
 // informers are the informers of addon-framework's controllers and of the add-on. They

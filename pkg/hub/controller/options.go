@@ -32,8 +32,8 @@ const (
 	// hundreds of clusters. With client-go's default of 5 requests per second that
 	// would take minutes. Priority and fairness protects the API server.
 	// https://kubernetes.io/docs/concepts/cluster-administration/flow-control/
-	defaultQPS   = 100
-	defaultBurst = 200
+	defaultQPS   = 1000
+	defaultBurst = 2000
 
 	// defaultStartupTimeout is how long to wait at the start for a hub to answer.
 	defaultStartupTimeout = time.Minute

@@ -18,12 +18,12 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
-	"open-cluster-management.io/addon-framework/pkg/addonmanager"
 	"open-cluster-management.io/addon-framework/pkg/utils"
 
 	"open-cluster-management.io/helloworld-addon/manifests"
 	"open-cluster-management.io/helloworld-addon/pkg/hub/addon"
 	"open-cluster-management.io/helloworld-addon/pkg/hub/rollout"
+	"open-cluster-management.io/helloworld-addon/pkg/hub/turns"
 )
 
 // leaseHealthGrace is how long after the end of its lease a leader that has not noticed
@@ -48,6 +48,11 @@ func Run(ctx context.Context, opts *Options) error {
 		return err
 	}
 
+	clients, err := newClients(config)
+	if err != nil {
+		return err
+	}
+
 	ctx, cancel := context.WithCancel(ctx)
 	watchdog := leaderelection.NewLeaderHealthzAdaptor(leaseHealthGrace)
 	var checks []healthz.HealthChecker
@@ -60,7 +65,7 @@ func Run(ctx context.Context, opts *Options) error {
 		return err
 	}
 	err = lead(ctx, config, opts, watchdog, func(ctx context.Context) error {
-		return runAddon(ctx, config, opts.AgentImage)
+		return runAddon(ctx, clients, opts.AgentImage)
 	})
 	cancel()
 	if serverStopped != nil {
@@ -70,23 +75,17 @@ func Run(ctx context.Context, opts *Options) error {
 	return err
 }
 
-// runAddon runs addon-framework's controllers with the add-on until ctx ends. It starts
-// them when all caches have synced: with an empty cache of RoleBindings it would write
-// all of them again. The framework offers no way to wait for its controllers, which end
-// with the process; runAddon waits for the informers.
-func runAddon(ctx context.Context, config *rest.Config, agentImage string) error {
-	clients, err := newClients(config)
-	if err != nil {
-		return err
-	}
+// runAddon runs addon-framework's controllers with the add-on, and package rollout's,
+// until ctx ends, and returns when they have ended. It starts them when all caches have
+// synced: with an empty cache of RoleBindings it would write all of them again.
+func runAddon(ctx context.Context, clients *clients, agentImage string) error {
 	informers := newInformers(clients, withLastKnown)
-	manager := addonmanager.NewBaseAddonManagerImpl(config)
+	order := turns.New(informers.addon.Addon().V1beta1().ManagedClusterAddOns().Lister(), clock.RealClock{})
+	clients = clients.with(order)
 	cache := informers.cache()
 	agentAddon := addon.New(agentImage, clients.kube, cache)
-	if err := manager.AddAgent(agentAddon); err != nil {
-		return fmt.Errorf("add the agent to the add-on manager: %w", err)
-	}
-	works := works{clients.work, clients.addon.AddonV1beta1(), informers.work.Work().V1().ManifestWorks().Lister()}
+	works := works{clients.work, clients.addon.AddonV1beta1(), informers.work.Work().V1().ManifestWorks().Lister(), order.Confirmed}
+	controllers := newFramework(clients, works, informers, agentAddon)
 
 	ctx, cancel := context.WithCancel(ctx)
 	defer informers.shutdown()
@@ -95,20 +94,17 @@ func runAddon(ctx context.Context, config *rest.Config, agentImage string) error
 	if err := informers.awaitSync(ctx, cacheTimeout); err != nil || ctx.Err() != nil {
 		return err
 	}
-	if err := manager.StartWithInformers(ctx, works, informers.work.Work().V1().ManifestWorks(),
-		informers.kube, informers.addon, informers.cluster, informers.dynamic); err != nil {
-		return fmt.Errorf("start the add-on manager: %w", err)
-	}
 	var group sync.WaitGroup
 	defer group.Wait()
 	defer cancel()
+	group.Go(func() { runFramework(ctx, controllers, order) })
 	group.Go(func() { newRequestCleaner(clients.kube, informers.kube, clock.RealClock{}).Run(ctx, 1) })
 	klog.FromContext(ctx).Info("Started controllers", "addon", manifests.AddonName)
 	return rollout.New(rollout.Config{
 		AddOns:      informers.addon.Addon().V1beta1().ManagedClusterAddOns().Informer(),
 		Works:       informers.work.Work().V1().ManifestWorks().Informer(),
 		Configs:     informers.dynamic.ForResource(utils.AddOnDeploymentConfigGVR).Informer(),
-		DeployWorks: cache.DeployWorks, Inspect: agentAddon.Inspect,
+		DeployWorks: cache.DeployWorks, Inspect: agentAddon.Inspect, Turns: order,
 		AddOnClient: clients.addon.AddonV1beta1(), WorkClient: clients.work.WorkV1(), Clock: clock.RealClock{},
 	}).Run(ctx)
 }

@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/rest"
 	clienttesting "k8s.io/client-go/testing"
 	addonv1beta1 "open-cluster-management.io/api/addon/v1beta1"
 	addonfake "open-cluster-management.io/api/client/addon/clientset/versioned/fake"
@@ -17,10 +16,7 @@ import (
 	workfake "open-cluster-management.io/api/client/work/clientset/versioned/fake"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 
-	"open-cluster-management.io/addon-framework/pkg/addonmanager"
-
 	"open-cluster-management.io/helloworld-addon/manifests"
-	"open-cluster-management.io/helloworld-addon/pkg/hub/addon"
 )
 
 // The framework's own controllers run with a cache in which an add-on is that the
@@ -107,19 +103,6 @@ func runOnStaleCache(t *testing.T, works *workfake.Clientset, client workclient.
 			t.Fatal(err)
 		}
 	}
-	manager := addonmanager.NewBaseAddonManagerImpl(&rest.Config{Host: "https://127.0.0.1:1"})
 	i := newInformers(c, withLastKnown)
-	if err := manager.AddAgent(addon.New("image", c.kube, i.cache())); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	t.Cleanup(i.shutdown)
-	t.Cleanup(cancel)
-	if err := manager.StartWithInformers(ctx, client, i.work.Work().V1().ManifestWorks(), i.kube, i.addon, i.cluster, i.dynamic); err != nil {
-		t.Fatal(err)
-	}
-	i.start(ctx)
-	if err := i.awaitSync(ctx, time.Minute); err != nil {
-		t.Fatal(err)
-	}
+	runControllers(t, c, client, i)
 }

@@ -33,12 +33,15 @@ const ownerCheckTimeout = 10 * time.Second
 // from its cache, which after an interrupted watch may still have a deleted add-on. The
 // garbage collector then deletes the work, the framework creates it again, and so on
 // until the cache has caught up, each time with the agent installed and removed. So this
-// client reads the add-on from the hub before it creates a work. A work is created only
-// once for a cluster, and after a user has deleted it.
+// client reads the add-on from the hub before it creates a work, unless the hub has just
+// written it. A work is created only once for a cluster, and after a user has deleted it.
 type works struct {
 	workclient.Interface
 	addons addonclientv1beta1.ManagedClusterAddOnsGetter
 	cached worklisters.ManifestWorkLister
+	// confirmed reports whether the hub has just written the add-on of the namespace with
+	// this UID.
+	confirmed func(namespace string, uid types.UID) bool
 }
 
 // WorkV1 returns the client of the API's version v1.
@@ -53,14 +56,15 @@ type worksV1 struct {
 
 // ManifestWorks returns the client of a namespace's works.
 func (c worksV1) ManifestWorks(namespace string) workclientv1.ManifestWorkInterface {
-	return worksIn{c.WorkV1Interface.ManifestWorks(namespace),
-		c.works.addons.ManagedClusterAddOns(namespace), c.works.cached.ManifestWorks(namespace)}
+	return worksIn{c.WorkV1Interface.ManifestWorks(namespace), c.works.addons.ManagedClusterAddOns(namespace),
+		c.works.cached.ManifestWorks(namespace), c.works.confirmed}
 }
 
 type worksIn struct {
 	workclientv1.ManifestWorkInterface
-	addons addonGetter
-	cached worklisters.ManifestWorkNamespaceLister
+	addons    addonGetter
+	cached    worklisters.ManifestWorkNamespaceLister
+	confirmed func(namespace string, uid types.UID) bool
 }
 
 // addonGetter reads a ManagedClusterAddOn from the hub, not from a cache.
@@ -73,7 +77,7 @@ type addonGetter interface {
 // it trusts the cache: the garbage collector reads the same API, and deletes nothing
 // without it.
 func (c worksIn) Create(ctx context.Context, work *workv1.ManifestWork, options metav1.CreateOptions) (*workv1.ManifestWork, error) {
-	if owner := owningAddon(work); owner != nil {
+	if owner := owningAddon(work); owner != nil && !c.confirmed(work.Namespace, owner.UID) {
 		live, err := c.read(ctx, owner.Name)
 		if err != nil {
 			klog.FromContext(ctx).Error(err, "Failed to check the owner of a ManifestWork, trusting the cache",

@@ -93,7 +93,27 @@ func exists(ctx context.Context, client *workfake.Clientset, work *workv1.Manife
 
 // newWorks returns the client with an empty cache.
 func newWorks(client *workfake.Clientset, addons *addonfake.Clientset) works {
-	return works{client, addons.AddonV1beta1(), worklisters.NewManifestWorkLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil))}
+	return works{client, addons.AddonV1beta1(), worklisters.NewManifestWorkLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil)), unconfirmed}
+}
+
+func unconfirmed(string, types.UID) bool { return false }
+
+// A work of an add-on that the hub has just written needs no further request.
+func TestCreateWorkOfAConfirmedOwner(t *testing.T) {
+	addons, client := addonfake.NewSimpleClientset(), workfake.NewSimpleClientset()
+	checked := newWorks(client, addons)
+	checked.confirmed = func(namespace string, uid types.UID) bool { return namespace == "cluster1" && uid == "1" }
+	for uid, created := range map[types.UID]bool{"1": true, "2": false} {
+		work := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: "cluster1", Name: "of-" + string(uid),
+			OwnerReferences: []metav1.OwnerReference{*ownedBy("ManagedClusterAddOn", "helloworld", uid)}}}
+		_, err := checked.WorkV1().ManifestWorks("cluster1").Create(t.Context(), work, metav1.CreateOptions{})
+		if created != (err == nil) {
+			t.Errorf("the work of the add-on with uid %s is created: got error %v", uid, err)
+		}
+	}
+	if n := len(addons.Actions()); n != 1 {
+		t.Errorf("%d add-ons were read, want only the one with uid 2", n)
+	}
 }
 
 // TestHeldWorks: OCM must not take a cluster for done before its agent runs
@@ -106,7 +126,7 @@ func TestHeldWorks(t *testing.T) {
 		t.Fatal(err)
 	}
 	client := workfake.NewSimpleClientset(existing)
-	held := works{client, addonfake.NewSimpleClientset().AddonV1beta1(), worklisters.NewManifestWorkLister(indexer)}.WorkV1().ManifestWorks("cluster1")
+	held := works{client, addonfake.NewSimpleClientset().AddonV1beta1(), worklisters.NewManifestWorkLister(indexer), unconfirmed}.WorkV1().ManifestWorks("cluster1")
 	patch := func(body string) *workv1.ManifestWork {
 		t.Helper()
 		work, err := held.Patch(t.Context(), "work", types.MergePatchType, []byte(body), metav1.PatchOptions{})

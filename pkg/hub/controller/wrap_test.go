@@ -3,7 +3,6 @@ package controller
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"reflect"
@@ -184,7 +183,7 @@ func (r *handlerRecorder) AddEventHandler(handler cache.ResourceEventHandler) (c
 	return r.SharedIndexInformer.AddEventHandler(handler)
 }
 
-// startFramework starts the framework's controllers with our add-on on informers
+// startFramework creates the framework's controllers with our add-on on informers
 // of a hub that is empty.
 func startFramework(t *testing.T, wrap func(cache.SharedIndexInformer) cache.SharedIndexInformer) *informers {
 	t.Helper()
@@ -196,15 +195,8 @@ func startFrameworkOn(t *testing.T, prepare func(*addonfake.Clientset),
 	wrap func(cache.SharedIndexInformer) cache.SharedIndexInformer) *informers {
 	t.Helper()
 	c := emptyHub(prepare)
-	manager := addonmanager.NewBaseAddonManagerImpl(&rest.Config{Host: "https://127.0.0.1:1"})
 	i := newInformers(c, wrap)
-	if err := manager.AddAgent(addon.New("image", c.kube, i.cache())); err != nil {
-		t.Fatal(err)
-	}
-	if err := manager.StartWithInformers(t.Context(), works{c.work, c.addon.AddonV1beta1(), i.work.Work().V1().ManifestWorks().Lister()},
-		i.work.Work().V1().ManifestWorks(), i.kube, i.addon, i.cluster, i.dynamic); err != nil {
-		t.Fatal(fmt.Errorf("start the framework: %w", err))
-	}
+	newFramework(c, c.work, i, addon.New("image", c.kube, i.cache()))
 	return i
 }
 

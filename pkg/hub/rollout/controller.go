@@ -38,10 +38,18 @@ import (
 
 	"open-cluster-management.io/helloworld-addon/manifests"
 	"open-cluster-management.io/helloworld-addon/pkg/hub/rollout/plan"
+	"open-cluster-management.io/helloworld-addon/pkg/hub/turns"
 )
 
 // workers is how many clusters are reconciled at the same time.
-const workers = 4
+const workers = 8
+
+// The back-off of one cluster. client-go's default also limits the retries of all clusters
+// together, to 10 per second.
+const (
+	firstBackoff = 20 * time.Millisecond
+	lastBackoff  = 1000 * time.Second
+)
 
 // requestTimeout bounds the requests for one cluster.
 const requestTimeout = 10 * time.Second
@@ -61,6 +69,9 @@ type Config struct {
 	// Inspect checks the configuration of an add-on.
 	Inspect func(addOn *addonv1beta1.ManagedClusterAddOn) plan.Inspection
 
+	// Turns orders the writers of the add-ons; AddOnClient is its client.
+	Turns *turns.Turns
+
 	AddOnClient addonclient.ManagedClusterAddOnsGetter
 	WorkClient  workclient.ManifestWorksGetter
 	Clock       clock.WithTicker
@@ -73,8 +84,14 @@ type Controller struct {
 	queue  workqueue.TypedRateLimitingInterface[string]
 
 	mu sync.Mutex
-	// down is, by cluster, the time since which the agent has had no available pod.
-	down map[string]time.Time
+	// down is, by cluster, since when the agent has had no available pod, or has not been
+	// reported.
+	down map[string]outage
+}
+
+type outage struct {
+	reported bool
+	since    time.Time
 }
 
 // New returns a Controller. It does nothing before Run.
@@ -82,9 +99,9 @@ func New(config Config) *Controller {
 	return &Controller{
 		config: config,
 		addOns: addonlisters.NewManagedClusterAddOnLister(config.AddOns.GetIndexer()),
-		queue: workqueue.NewTypedRateLimitingQueueWithConfig(workqueue.DefaultTypedControllerRateLimiter[string](),
+		queue: workqueue.NewTypedRateLimitingQueueWithConfig(workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstBackoff, lastBackoff),
 			workqueue.TypedRateLimitingQueueConfig[string]{Name: "rollout", Clock: config.Clock}),
-		down: map[string]time.Time{},
+		down: map[string]outage{},
 	}
 }
 
@@ -166,6 +183,12 @@ func (c *Controller) next(ctx context.Context) bool {
 		return false
 	}
 	defer c.queue.Done(cluster)
+	done, ok := c.config.Turns.Take(cluster)
+	defer done()
+	if !ok {
+		c.queue.AddAfter(cluster, turns.Retry)
+		return true
+	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	after, err := c.reconcile(ctx, cluster)
@@ -190,7 +213,7 @@ func (c *Controller) next(ctx context.Context) bool {
 func (c *Controller) reconcile(ctx context.Context, cluster string) (time.Duration, error) {
 	addOn, err := c.addOns.ManagedClusterAddOns(cluster).Get(manifests.AddonName)
 	if apierrors.IsNotFound(err) {
-		c.downFor(cluster, plan.State{})
+		c.forget(cluster)
 		return 0, nil
 	}
 	if err != nil {
@@ -214,19 +237,26 @@ func (c *Controller) reconcile(ctx context.Context, cluster string) (time.Durati
 }
 
 // downFor records whether the cluster's agent has an available pod, and returns how
-// long it has had none.
+// long it has had none, or how long it has not been reported.
 func (c *Controller) downFor(cluster string, state plan.State) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !state.Down() {
+	if state.Reported() && !state.Down() {
 		delete(c.down, cluster)
 		return 0
 	}
 	now := c.config.Clock.Now()
-	if _, known := c.down[cluster]; !known {
-		c.down[cluster] = now
+	if known, ok := c.down[cluster]; !ok || known.reported != state.Reported() {
+		c.down[cluster] = outage{state.Reported(), now}
 	}
-	return now.Sub(c.down[cluster])
+	return now.Sub(c.down[cluster].since)
+}
+
+// forget drops what downFor recorded.
+func (c *Controller) forget(cluster string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.down, cluster)
 }
 
 // release writes the annotation on the works that were held until the agent was rolled

@@ -28,6 +28,7 @@ import (
 
 	"open-cluster-management.io/helloworld-addon/internal/testing/hubobjects"
 	"open-cluster-management.io/helloworld-addon/pkg/hub/rollout/plan"
+	"open-cluster-management.io/helloworld-addon/pkg/hub/turns"
 )
 
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -67,6 +68,7 @@ func run(t *testing.T, addOn *addonv1beta1.ManagedClusterAddOn, work *workv1.Man
 			}
 			return plan.Inspection{Configured: true}
 		},
+		Turns:       turns.New(addOns.Addon().V1beta1().ManagedClusterAddOns().Lister(), w.clock),
 		AddOnClient: w.addOns.AddonV1beta1(), WorkClient: w.works.WorkV1(), Clock: w.clock,
 	})
 	ctx, cancel := context.WithCancel(t.Context())

@@ -1,0 +1,123 @@
+package controller
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+	workclient "open-cluster-management.io/api/client/work/clientset/versioned"
+	"open-cluster-management.io/sdk-go/pkg/basecontroller/factory"
+
+	"open-cluster-management.io/addon-framework/pkg/addonmanager/controllers/addonconfig"
+	"open-cluster-management.io/addon-framework/pkg/addonmanager/controllers/agentdeploy"
+	"open-cluster-management.io/addon-framework/pkg/addonmanager/controllers/certificate"
+	"open-cluster-management.io/addon-framework/pkg/addonmanager/controllers/cmaconfig"
+	"open-cluster-management.io/addon-framework/pkg/addonmanager/controllers/cmamanagedby"
+	"open-cluster-management.io/addon-framework/pkg/addonmanager/controllers/registration"
+	"open-cluster-management.io/addon-framework/pkg/agent"
+	"open-cluster-management.io/addon-framework/pkg/utils"
+
+	"open-cluster-management.io/helloworld-addon/manifests"
+	"open-cluster-management.io/helloworld-addon/pkg/hub/addon"
+	"open-cluster-management.io/helloworld-addon/pkg/hub/turns"
+)
+
+// workers is how many clusters one of the framework's controllers reconciles at the same
+// time. A reconcile mostly waits for the API server.
+const workers = 8
+
+// The back-off of one key. The queues' own limiter, client-go's default, also allows only
+// 10 retries per second of all keys: one retry for each of 1,000 clusters takes 90 s.
+// https://github.com/kubernetes/client-go/blob/v0.35.4/util/workqueue/default_rate_limiters.go
+const (
+	firstBackoff = 20 * time.Millisecond
+	lastBackoff  = 1000 * time.Second
+)
+
+// frameworkController is a controller of addon-framework.
+type frameworkController struct {
+	factory.Controller
+	workers int
+	// perCluster reports whether its keys are CLUSTER/ADD-ON.
+	perCluster bool
+}
+
+// newFramework returns addon-framework's controllers, as its AddonManager starts them with
+// one worker each.
+// https://github.com/open-cluster-management-io/addon-framework/blob/v1.3.0/pkg/addonmanager/base_manager.go
+func newFramework(c *clients, works workclient.Interface, i *informers, added *addon.AgentAddon) []frameworkController {
+	agents := map[string]agent.AgentAddon{manifests.AddonName: added}
+	configs := map[schema.GroupVersionResource]bool{}
+	for _, resource := range added.GetAgentAddonOptions().SupportedConfigGVRs {
+		configs[resource] = true
+	}
+	clusters, requests := i.cluster.Cluster().V1().ManagedClusters(), i.kube.Certificates().V1().CertificateSigningRequests()
+	addOns, management := i.addon.Addon().V1beta1().ManagedClusterAddOns(), i.addon.Addon().V1beta1().ClusterManagementAddOns()
+	byName := utils.FilterByAddonName(agents)
+	return []frameworkController{
+		{agentdeploy.NewAddonDeployController(works, c.addon, clusters, addOns, i.work.Work().V1().ManifestWorks(), agents, added.MayDeploy), workers, true},
+		{registration.NewAddonRegistrationController(c.addon, clusters, addOns, agents, utils.AllowAllAddOns), workers, true},
+		{addonconfig.NewAddonConfigController(c.addon, addOns, management, i.dynamic, configs, byName), workers, true},
+		{cmamanagedby.NewCMAManagedByController(c.addon, management, agents, byName), 1, false},
+		{cmaconfig.NewCMAConfigController(c.addon, management, i.dynamic, configs, byName), 1, false},
+		{certificate.NewCSRApprovingController(c.kube, clusters, requests, addOns, agents, utils.AllowAllAddOns), workers, false},
+		{certificate.NewCSRSignController(c.kube, clusters, requests, addOns, agents, utils.AllowAllAddOns), 1, false},
+	}
+}
+
+// runFramework runs the controllers until ctx ends, and returns when their workers have
+// ended. The informers' caches must have synced.
+func runFramework(ctx context.Context, controllers []frameworkController, order *turns.Turns) {
+	var group sync.WaitGroup
+	for _, c := range controllers {
+		queue, limiter := c.SyncContext().Queue(), newLimiter()
+		ctx := klog.NewContext(ctx, klog.FromContext(ctx).WithName(c.Name()))
+		for range c.workers {
+			group.Go(func() {
+				for c.next(ctx, queue, limiter, order) {
+				}
+			})
+		}
+		group.Go(func() {
+			<-ctx.Done()
+			queue.ShutDown()
+		})
+	}
+	group.Wait()
+}
+
+func newLimiter() workqueue.TypedRateLimiter[string] {
+	return workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstBackoff, lastBackoff)
+}
+
+// next reconciles the queue's next key. It reports whether the queue goes on. It does what
+// the framework's own workers do, but for the turns and the limiter.
+// https://github.com/open-cluster-management-io/sdk-go/blob/v1.3.0/pkg/basecontroller/factory/base_controller.go
+func (c *frameworkController) next(ctx context.Context, queue workqueue.TypedRateLimitingInterface[string],
+	limiter workqueue.TypedRateLimiter[string], order *turns.Turns) bool {
+	key, shutdown := queue.Get()
+	if shutdown {
+		return false
+	}
+	defer queue.Done(key)
+	if cluster, _, err := cache.SplitMetaNamespaceKey(key); c.perCluster && err == nil {
+		done, ok := order.Take(cluster)
+		defer done()
+		if !ok {
+			queue.AddAfter(key, turns.Retry)
+			return true
+		}
+	}
+	if err := c.Sync(ctx, c.SyncContext(), key); err != nil {
+		utilruntime.HandleErrorWithContext(ctx, err, "Failed to reconcile, retrying", "key", key)
+		queue.AddAfter(key, limiter.When(key))
+		return true
+	}
+	limiter.Forget(key)
+	return true
+}
