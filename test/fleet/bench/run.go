@@ -153,7 +153,11 @@ func (b *bench) rival(ctx context.Context, f *steps.Fleet, _ time.Duration) erro
 	if err := steps.Deploy(ctx, f); err != nil {
 		return err
 	}
-	b.step(ctx, f, record.Enable, steps.Enable)
+	if err := steps.Enable(ctx, f); err != nil {
+		fmt.Fprintf(b.Out, "the rival did not come to its end: %v\n", err)
+		b.record.Note(record.Enable, err)
+		return context.Cause(ctx)
+	}
 	if b.has(record.Idle) {
 		b.step(ctx, f, record.Idle, steps.Idle)
 	}

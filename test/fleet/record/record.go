@@ -76,6 +76,8 @@ type Record struct {
 	Figures  []Figure          `json:"figures"`
 	// Failures are the steps that did not come to their end, and why.
 	Failures []string `json:"failures,omitempty"`
+	// Notes are the steps that a subject for comparison did not end in time. That is a result.
+	Notes []string `json:"notes,omitempty"`
 }
 
 // Add adds a figure without an aim. A value that is no number is left out: what was
@@ -149,6 +151,11 @@ func (r *Record) Judge(f Figure, aim Aim) {
 // Fail records that a step did not come to its end.
 func (r *Record) Fail(step string, err error) {
 	r.Failures = append(r.Failures, step+": "+err.Error())
+}
+
+// Note records that a subject for comparison did not come to a step's end.
+func (r *Record) Note(step string, err error) {
+	r.Notes = append(r.Notes, step+": "+err.Error())
 }
 
 // Missed returns the failures, and the figures that miss their aims, a line each.

@@ -68,6 +68,10 @@ func TestLatencies(t *testing.T) {
 	if _, ok := r.Value(Key{"s", "m", All, "ms", Ours}); ok || len(r.Missed()) != 1 {
 		t.Errorf("one cluster did not come: there is an end (%v), missed %q", ok, r.Missed())
 	}
+	r.Latencies(Figure{Step: "s", Metric: "m", Unit: "ms", Subject: Rival}, samples, 101)
+	if _, ok := r.Value(Key{"s", "m", All, "ms", Rival}); ok || len(r.Missed()) != 1 || len(r.Notes) != 1 {
+		t.Errorf("one cluster of the rival did not come: there is an end (%v), missed %q, notes %q", ok, r.Missed(), r.Notes)
+	}
 	if got, _ := r.Value(Key{"s", "m", P50, "ms", Ours}); got != 50000 {
 		t.Errorf("p50 in milliseconds: got %v", got)
 	}
@@ -77,7 +81,7 @@ func TestReadsWhatItWrites(t *testing.T) {
 	yes := true
 	want := &Record{Size: 5, Started: time.Unix(1000, 0).UTC(), Machine: Machine{CPUs: 2, MemoryMiB: 1024, System: "linux/amd64", Kernel: "6.1", Load: 0.5},
 		Versions: map[string]string{"OCM": "v1"}, Command: "make bench-fleet", Settings: map[string]string{"idle": "1m"},
-		Figures: []Figure{{"s", "m", "p50", "ms", Ours, 1.5, "≤ 2", &yes}}, Failures: []string{"x: y"}}
+		Figures: []Figure{{"s", "m", "p50", "ms", Ours, 1.5, "≤ 2", &yes}}, Failures: []string{"x: y"}, Notes: []string{"z"}}
 	var out bytes.Buffer
 	if err := want.Write(&out); err != nil {
 		t.Fatal(err)

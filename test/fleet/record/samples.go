@@ -17,13 +17,16 @@ func Percentile(samples []time.Duration, p float64) time.Duration {
 
 // Latencies adds p50, p99 and the last of the samples as figures, in a unit of "s" or
 // "ms". want is the number of samples that there should be: fewer add a failure instead
-// of the last one, for the rest never came.
+// of the last one, for the rest never came, or a note when they are the rival's.
 func (r *Record) Latencies(f Figure, samples []time.Duration, want int) {
 	unit := time.Second
 	if f.Unit == "ms" {
 		unit = time.Millisecond
 	}
-	if len(samples) < want {
+	switch {
+	case len(samples) < want && f.Subject == Rival:
+		r.Note(f.Step, missing(f, len(samples), want))
+	case len(samples) < want:
 		r.Fail(f.Step, missing(f, len(samples), want))
 	}
 	if len(samples) == 0 {

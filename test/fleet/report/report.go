@@ -61,6 +61,7 @@ func Sort(records []*record.Record) []*record.Record {
 		earlier.Figures = append(kept, r.Figures...)
 		earlier.Command += "; " + r.Command
 		earlier.Failures = append(slices.Clone(earlier.Failures), r.Failures...)
+		earlier.Notes = append(slices.Clone(earlier.Notes), r.Notes...)
 	}
 	return slices.SortedFunc(maps.Values(bySize), func(a, b *record.Record) int { return cmp.Compare(a.Size, b.Size) })
 }
@@ -214,13 +215,14 @@ func mark(pass bool) string {
 
 // failures lists what did not come to its end.
 func failures(out *strings.Builder, records []*record.Record) {
-	for i, r := range records {
-		if len(r.Failures) > 0 && i == slices.IndexFunc(records, func(r *record.Record) bool { return len(r.Failures) > 0 }) {
-			out.WriteString("\n### What did not come to its end\n\n")
+	var lines []string
+	for _, r := range records {
+		for _, text := range append(slices.Clone(r.Failures), r.Notes...) {
+			lines = append(lines, fmt.Sprintf("- %s clusters: %s\n", count(r.Size), text))
 		}
-		for _, failure := range r.Failures {
-			fmt.Fprintf(out, "- %s clusters: %s\n", count(r.Size), failure)
-		}
+	}
+	if len(lines) > 0 {
+		out.WriteString("\n### What did not come to its end\n\n" + strings.Join(lines, ""))
 	}
 }
 
