@@ -3,6 +3,7 @@ package steps
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"time"
 
@@ -57,15 +58,24 @@ func Enable(ctx context.Context, f *Fleet) error {
 	for _, e := range events {
 		f.Record.Latencies(f.figure(record.Enable, e.metric, "", "s", 0), f.board.Samples(e.event, begin, f.Clusters), f.Size())
 	}
-	lastConfigured, _ := f.board.Last(configured, f.Clusters)
-	lastShipped, _ := f.board.Last(shipped, f.Clusters)
-	f.judge(f.figure(record.Enable, record.ShippedLag, "", "s", lastShipped.Sub(lastConfigured).Seconds()), record.AtMost(5).For(100, 1000))
+	f.judge(f.figure(record.Enable, record.ShippedLag, "", "s", f.shippedLag()), record.AtMost(5).For(100, 1000))
 	after, err := f.state(ctx)
 	if err != nil {
 		return errors.Join(append(late, err)...)
 	}
 	f.cost(before, after)
 	return errors.Join(late...)
+}
+
+// shippedLag returns the seconds between the last cluster's Configured and the last ManifestWork; no
+// number when a cluster lacks one of them.
+func (f *Fleet) shippedLag() float64 {
+	lastConfigured, ready := f.board.Last(configured, f.Clusters)
+	lastShipped, sent := f.board.Last(shipped, f.Clusters)
+	if min(ready, sent) < f.Size() {
+		return math.NaN()
+	}
+	return lastShipped.Sub(lastConfigured).Seconds()
 }
 
 // judge compares a figure of our add-on with its aim; the rival has none.
@@ -100,13 +110,18 @@ func (f *Fleet) cost(before, after state) {
 			f.Record.Add(f.figure(record.Enable, record.EnableRequests, kind, "requests", requests[kind]/n))
 		}
 	}
-	if f.Subject.Metrics {
+	same := f.sameLeader(record.Enable, before, after)
+	if f.Subject.Metrics && same {
 		f.judge(f.figure(record.Enable, record.Throttled, "", "s", after.own.Sum(throttledMetric)-before.own.Sum(throttledMetric)), record.AtMost(1).For(100, 1000))
-		f.Record.Add(f.figure(record.Enable, record.Heap, "", "MiB", after.own.Sum(heapMetric)/mebibyte))
 		f.Record.Add(f.figure(record.Enable, record.HeapGrowth, "", "KiB", (after.own.Sum(heapMetric)-before.own.Sum(heapMetric))/1024/n))
 	}
+	if f.Subject.Metrics {
+		f.Record.Add(f.figure(record.Enable, record.Heap, "", "MiB", after.own.Sum(heapMetric)/mebibyte))
+	}
 	cpu := func(d time.Duration) float64 { return float64(d.Milliseconds()) / n }
-	f.Record.Add(f.figure(record.Enable, record.ControllerCPU, "", "ms", cpu(after.leader.CPU-before.leader.CPU)))
+	if same {
+		f.Record.Add(f.figure(record.Enable, record.ControllerCPU, "", "ms", cpu(after.leader.CPU-before.leader.CPU)))
+	}
 	f.Record.Add(f.figure(record.Enable, record.ServerCPU, "", "ms", cpu(after.tree[apiServer].CPU-before.tree[apiServer].CPU)))
 	groups := groupsOf(after.tree)
 	var all float64

@@ -111,10 +111,7 @@ func With(ctx context.Context, options Options, use func(context.Context, *Fleet
 		}
 		return use(ctx, f)
 	})
-	if err := group.Wait(); !errors.Is(err, context.Canceled) {
-		return err
-	}
-	return nil
+	return group.Wait()
 }
 
 func (f *Fleet) connect() error {

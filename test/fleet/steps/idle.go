@@ -51,7 +51,9 @@ func (f *Fleet) idle(before, after state) {
 		}
 		f.Record.Add(f.figure(record.Idle, record.IdleWatches, program.label, "per min", since[flows.Watches]/elapsed.Minutes()))
 	}
-	f.Record.Add(f.figure(record.Idle, record.IdleCPU, "controller", "millicores", millicores(before.leader.CPU, after.leader.CPU, elapsed)))
+	if f.sameLeader(record.Idle, before, after) {
+		f.Record.Add(f.figure(record.Idle, record.IdleCPU, "controller", "millicores", millicores(before.leader.CPU, after.leader.CPU, elapsed)))
+	}
 	for _, program := range []struct{ name, label string }{
 		{addOnsOf, "add-on agents"}, {simulator, "OCM's agents and the clusters' APIs"}, {apiServer, "API server"}, {etcd, "etcd"},
 	} {

@@ -138,19 +138,29 @@ func (f *Fleet) lists(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	const watchesOfAgent, watchesOfOCM = 2, 4
+	const watchesOfOCM = 4
 	for _, c := range []struct {
 		label   string
 		counts  flows.Counts
 		watches int
 	}{
-		{"add-on agents", f.ofAgents.Count(metrics), watchesOfAgent * f.Size()},
+		{"add-on agents", f.ofAgents.Count(metrics), f.watchesOfAgents()},
 		{"OCM's agents", f.ofOCM.Count(metrics), watchesOfOCM * f.Size()},
 	} {
 		figure := f.figure(record.Restart, record.ListsPerWatch, c.label, "lists", c.counts[flows.Lists]/float64(c.watches))
 		f.Record.Judge(figure, record.AtMost(1))
 	}
 	return nil
+}
+
+// watchesOfAgents is how many watches the add-on's agents have on the hub, with those of the floor, which
+// has the same credentials.
+func (f *Fleet) watchesOfAgents() int {
+	const ofAgent, ofFloor = 2, 1
+	if f.Floor {
+		return (ofAgent + ofFloor) * f.Size()
+	}
+	return ofAgent * f.Size()
 }
 
 // Cut cuts a tenth of the clusters off, changes a ConfigMap everywhere, and mends the links.

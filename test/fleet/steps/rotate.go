@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -46,21 +47,9 @@ func Rotate(ctx context.Context, f *Fleet) error {
 			missed = errors.Join(missed, err)
 		}
 	}
-	var first, last time.Time
-	renewed := 0
-	for _, event := range events {
-		for _, at := range f.board.Times(event) {
-			if first.IsZero() || at.Before(first) {
-				first = at
-			}
-			if at.After(last) {
-				last = at
-			}
-			renewed++
-		}
-	}
+	span, renewed := f.span(events...)
 	f.Record.Judge(f.figure(record.Rotate, record.Renewed, "", "share", float64(renewed)/float64(len(events)*f.Size())), record.AtLeast(1))
-	f.Record.Judge(f.figure(record.Rotate, record.RenewalSpan, "", "s", last.Sub(first).Seconds()), record.AtMost(window.Seconds()))
+	f.Record.Judge(f.figure(record.Rotate, record.RenewalSpan, "", "s", span), record.AtMost(window.Seconds()))
 	// the last of the old ones was issued before the step began
 	if err := f.pause(ctx, time.Until(issued.Add(f.Times.CertificateLife+10*time.Second))); err != nil {
 		return errors.Join(missed, err)
@@ -74,6 +63,27 @@ func Rotate(ctx context.Context, f *Fleet) error {
 	_, seen := f.board.Last(copied(ourMap, mark), f.Clusters)
 	f.Record.Judge(f.figure(record.Rotate, record.AfterExpiry, "", "clusters", float64(f.Size()-seen)), record.AtMost(0))
 	return errors.Join(missed, err)
+}
+
+// span returns the seconds between the first and the last of the events of all clusters, and how many
+// there are. Without any it is no number.
+func (f *Fleet) span(events ...string) (seconds float64, n int) {
+	var first, last time.Time
+	for _, event := range events {
+		for _, at := range f.board.Times(event) {
+			if n == 0 || at.Before(first) {
+				first = at
+			}
+			if at.After(last) {
+				last = at
+			}
+			n++
+		}
+	}
+	if n == 0 {
+		return math.NaN(), 0
+	}
+	return last.Sub(first).Seconds(), n
 }
 
 // touch changes the Secrets with the certificates without a change of what they hold, which makes OCM's

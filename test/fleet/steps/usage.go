@@ -69,6 +69,17 @@ func (f *Fleet) serverMetrics(ctx context.Context) (scrape.Metrics, error) {
 	return scrape.Parse(text, flows.Dispatched, longRunning, allRequests)
 }
 
+// sameLeader reports whether one process led at both moments. Otherwise it records a failure, because
+// the counters of a process begin at zero.
+func (f *Fleet) sameLeader(step string, before, after state) bool {
+	if before.leader.PID == after.leader.PID {
+		return true
+	}
+	f.Record.Fail(step, fmt.Errorf("another process leads than before, %d instead of %d: what the controller of %s used is not known",
+		after.leader.PID, before.leader.PID, f.Subject.Name))
+	return false
+}
+
 // quiet waits until the controller has made no request but for leases for a while. What goes on
 // after the limit is counted as well.
 func (f *Fleet) quiet(ctx context.Context, d time.Duration) error {

@@ -1,0 +1,116 @@
+package steps
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"open-cluster-management.io/helloworld-addon/test/bench/procfs"
+	"open-cluster-management.io/helloworld-addon/test/fleet/board"
+	"open-cluster-management.io/helloworld-addon/test/fleet/flows"
+	"open-cluster-management.io/helloworld-addon/test/fleet/record"
+	"open-cluster-management.io/helloworld-addon/test/fleet/scrape"
+)
+
+// of is a fleet of two clusters that records figures of the add-on.
+func of(t *testing.T) *Fleet {
+	t.Helper()
+	f := &Fleet{Options: Options{Clusters: []string{"a", "b"}, Subject: Subject{Name: record.Ours, Metrics: true}, Record: &record.Record{Size: 2}}}
+	f.board = board.New()
+	return f
+}
+
+func value(f *Fleet, metric, stat string) float64 {
+	for _, figure := range f.Record.Figures {
+		if figure.Metric == metric && figure.Stat == stat {
+			return figure.Value
+		}
+	}
+	return math.NaN()
+}
+
+func TestShippedLag(t *testing.T) {
+	start := time.Unix(1000, 0)
+	for _, c := range []struct {
+		name, why        string
+		configured, sent map[string]int // seconds after the start
+		want             float64
+	}{
+		{"all", "the last of each counts", map[string]int{"a": 1, "b": 4}, map[string]int{"a": 9, "b": 5}, 5},
+		{"a ManifestWork is missing", "the last one never came", map[string]int{"a": 1, "b": 4}, map[string]int{"a": 5}, math.NaN()},
+		{"no ManifestWork", "there is no time", map[string]int{"a": 1, "b": 4}, nil, math.NaN()},
+		{"a cluster is not configured", "there is no begin", map[string]int{"a": 1}, map[string]int{"a": 5, "b": 6}, math.NaN()},
+	} {
+		f := of(t)
+		for cluster, after := range c.configured {
+			f.board.Mark(configured, cluster, start.Add(time.Duration(after)*time.Second))
+		}
+		for cluster, after := range c.sent {
+			f.board.Mark(shipped, cluster, start.Add(time.Duration(after)*time.Second))
+		}
+		if got := f.shippedLag(); got != c.want && !(math.IsNaN(got) && math.IsNaN(c.want)) {
+			t.Errorf("%s (%s): got %v, want %v", c.name, c.why, got, c.want)
+		}
+	}
+}
+
+// TestOtherLeader: the counters of a process begin at zero, so no figure is a difference between two processes.
+func TestOtherLeader(t *testing.T) {
+	at := func(pid int, cpu time.Duration, throttled, heap float64) state {
+		return state{at: time.Unix(1000, 0).Add(cpu), leader: procfs.Usage{PID: pid, CPU: cpu}, controller: flows.Counts{}, agents: flows.Counts{}, ocm: flows.Counts{},
+			own: scrape.Metrics{throttledMetric: {{Value: throttled}}, heapMetric: {{Value: heap}}}}
+	}
+	f := of(t)
+	f.cost(at(7, time.Second, 1, 1024), at(7, 3*time.Second, 1.5, 5120))
+	f.idle(at(7, time.Second, 0, 0), at(7, 2*time.Second, 0, 0))
+	for metric, want := range map[string]float64{record.ControllerCPU: 1000, record.Throttled: 0.5, record.HeapGrowth: 2} {
+		if got := value(f, metric, ""); got != want {
+			t.Errorf("one process: %s is %v, want %v", metric, got, want)
+		}
+	}
+	if got := value(f, record.IdleCPU, "controller"); got != 1000 || len(f.Record.Failures) > 0 {
+		t.Errorf("one process: CPU while idle is %v, failures %q", got, f.Record.Failures)
+	}
+
+	f = of(t)
+	f.cost(at(7, 3*time.Second, 5, 5120), at(8, time.Second, 0, 1024))
+	f.idle(at(7, time.Second, 0, 0), at(8, 2*time.Second, 0, 0))
+	for _, metric := range []string{record.ControllerCPU, record.Throttled, record.HeapGrowth} {
+		if got := value(f, metric, ""); !math.IsNaN(got) {
+			t.Errorf("another process leads: %s is %v", metric, got)
+		}
+	}
+	if got := value(f, record.IdleCPU, "controller"); !math.IsNaN(got) {
+		t.Errorf("another process leads: CPU while idle is %v", got)
+	}
+	if got := strings.Join(f.Record.Failures, "\n"); strings.Count(got, "another process leads") != 2 {
+		t.Errorf("another process leads: the failures are %q", got)
+	}
+}
+
+func TestSpan(t *testing.T) {
+	start := time.Unix(1000, 0)
+	f := of(t)
+	if got, n := f.span(renewedOCM, renewedAddOn); !math.IsNaN(got) || n != 0 {
+		t.Errorf("nothing was renewed: got %v s of %d", got, n)
+	}
+	f.board.Mark(renewedOCM, "a", start.Add(5*time.Second))
+	f.board.Mark(renewedAddOn, "b", start)
+	f.board.Mark(renewedOCM, "b", start.Add(9*time.Second))
+	if got, n := f.span(renewedOCM, renewedAddOn); got != 9 || n != 3 {
+		t.Errorf("from the first to the last of both: got %v s of %d", got, n)
+	}
+}
+
+// TestWatchesOfAgents: the floor has the credentials of the agents, so its watch counts with theirs.
+func TestWatchesOfAgents(t *testing.T) {
+	f := of(t)
+	if got := f.watchesOfAgents(); got != 4 {
+		t.Errorf("two agents: got %d", got)
+	}
+	f.Floor = true
+	if got := f.watchesOfAgents(); got != 6 {
+		t.Errorf("two agents and the floor: got %d", got)
+	}
+}
