@@ -42,11 +42,18 @@ func Insert(page, text string) (string, error) {
 	return before + begin + "\n" + strings.TrimSpace(text) + "\n" + end + after, nil
 }
 
-// Sort returns the records by size. Of several runs of one size that measured the same, the
-// later one counts: a step that was run again replaces its figures.
+// byStart returns the records by size, and those of one size by their time.
+func byStart(records []*record.Record) []*record.Record {
+	return slices.SortedStableFunc(slices.Values(records), func(a, b *record.Record) int {
+		return cmp.Or(cmp.Compare(a.Size, b.Size), a.Started.Compare(b.Started))
+	})
+}
+
+// Sort returns one record for each size, by size. Of several runs of one size that measured the same,
+// the later one counts: a step that was run again replaces its figures and its failures.
 func Sort(records []*record.Record) []*record.Record {
 	bySize := map[int]*record.Record{}
-	for _, r := range slices.SortedStableFunc(slices.Values(records), func(a, b *record.Record) int { return a.Started.Compare(b.Started) }) {
+	for _, r := range byStart(records) {
 		earlier, ok := bySize[r.Size]
 		if !ok {
 			merged := *r
@@ -59,18 +66,23 @@ func Sort(records []*record.Record) []*record.Record {
 		}
 		kept := slices.DeleteFunc(slices.Clone(earlier.Figures), func(f record.Figure) bool { return measured[f.Step+"/"+f.Subject] })
 		earlier.Figures = append(kept, r.Figures...)
-		earlier.Command += "; " + r.Command
-		earlier.Failures = append(slices.Clone(earlier.Failures), r.Failures...)
-		earlier.Notes = append(slices.Clone(earlier.Notes), r.Notes...)
+		replaced := func(subject string) func(string) bool {
+			return func(text string) bool {
+				step, _, _ := strings.Cut(text, ": ")
+				return measured[step+"/"+subject]
+			}
+		}
+		earlier.Failures = append(slices.DeleteFunc(slices.Clone(earlier.Failures), replaced(record.Ours)), r.Failures...)
+		earlier.Notes = append(slices.DeleteFunc(slices.Clone(earlier.Notes), replaced(record.Rival)), r.Notes...)
 	}
 	return slices.SortedFunc(maps.Values(bySize), func(a, b *record.Record) int { return cmp.Compare(a.Size, b.Size) })
 }
 
 // Markdown renders the tables of all steps. The charts are linked as files of the directory.
 func Markdown(records []*record.Record, directory string) string {
-	records = Sort(records)
 	var out strings.Builder
-	runs(&out, records)
+	runs(&out, byStart(records))
+	records = Sort(records)
 	constancy(&out, records)
 	charts := Charts(records)
 	for _, step := range steps {
@@ -90,7 +102,7 @@ func Markdown(records []*record.Record, directory string) string {
 	return out.String()
 }
 
-// runs tells of each size when, where and how it was run.
+// runs tells of each run when, where and how it was made.
 func runs(out *strings.Builder, records []*record.Record) {
 	out.WriteString("| clusters | run | machine | command |\n| ---: | --- | --- | --- |\n")
 	versions := map[string]bool{}

@@ -110,13 +110,14 @@ func write(page string, records []*record.Record) error {
 
 // missed returns an error that names what misses its aim.
 func missed(records []*record.Record) error {
+	records = report.Sort(records)
 	var lines []string
 	for _, r := range records {
 		for _, line := range r.Missed() {
 			lines = append(lines, fmt.Sprintf("%d clusters: %s", r.Size, line))
 		}
 	}
-	for _, c := range record.Constant(report.Sort(records)) {
+	for _, c := range record.Constant(records) {
 		if !c.Pass {
 			lines = append(lines, fmt.Sprintf("%s: largest by smallest over %v clusters is %.2f, aim ≤ %g", c.Metric, c.Sizes, c.Ratio, record.Spread))
 		}
