@@ -222,3 +222,24 @@ func (p *Process) get(ctx context.Context, path string) ([]byte, error) {
 	}
 	return body, err
 }
+
+// Scraper are the objects of a ServiceAccount fleet-scraper whose token may read the metrics of the
+// controllers.
+const Scraper = `
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: fleet-scraper, namespace: open-cluster-management}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: fleet-scraper}
+rules:
+- nonResourceURLs: [/metrics]
+  verbs: [get]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: fleet-scraper}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: fleet-scraper}
+subjects: [{kind: ServiceAccount, name: fleet-scraper, namespace: open-cluster-management}]
+`

@@ -21,6 +21,8 @@ import (
 	"open-cluster-management.io/helloworld-addon/sandbox/ocm"
 	"open-cluster-management.io/helloworld-addon/sandbox/pki"
 	"open-cluster-management.io/helloworld-addon/sandbox/process"
+	"open-cluster-management.io/helloworld-addon/test/fleet/controller"
+	"open-cluster-management.io/helloworld-addon/test/fleet/flows"
 )
 
 // Options configure the hub.
@@ -43,6 +45,8 @@ type Hub struct {
 
 	cluster *controlplane.Cluster
 	client  kubernetes.Interface
+	// requests counts those of the controller.
+	requests *flows.Counter
 }
 
 // etcdURL is the first port of the first cluster: see package controlplane.
@@ -58,24 +62,7 @@ apiVersion: v1
 kind: Namespace
 metadata: {name: open-cluster-management}
 ---
-apiVersion: v1
-kind: ServiceAccount
-metadata: {name: fleet-scraper, namespace: open-cluster-management}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata: {name: fleet-scraper}
-rules:
-- nonResourceURLs: [/metrics]
-  verbs: [get]
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata: {name: fleet-scraper}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: fleet-scraper}
-subjects:
-- {kind: ServiceAccount, name: fleet-scraper, namespace: open-cluster-management}
-`
+` + controller.Scraper
 
 // loopback is the network of the webhook server: this process's own.
 type loopback struct{}

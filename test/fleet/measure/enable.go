@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"open-cluster-management.io/helloworld-addon/test/fleet/flows"
 	"open-cluster-management.io/helloworld-addon/test/fleet/hub"
 )
 
@@ -94,7 +95,7 @@ func play(ctx context.Context, agents *hub.Agents) (playing context.Context, end
 
 // state is what is counted at one moment.
 type state struct {
-	requests map[string]float64
+	requests flows.Counts
 	metrics  metrics
 }
 
@@ -155,19 +156,16 @@ func (s *Subject) printCost(before, after state, clusters float64) {
 	s.row("RSS, MiB", fmt.Sprintf("%.0f", s.memory("VmRSS:")), "-")
 }
 
-// perCluster divides the requests between two moments, without those of the leader election and of the
-// server for metrics.
-func perCluster(before, after map[string]float64, divisor float64) (sum float64, list string) {
+// perCluster divides the requests between two moments, without flows.Upkeep.
+func perCluster(before, after flows.Counts, divisor float64) (sum float64, list string) {
+	since := after.Since(before)
 	var parts []string
-	for _, kind := range slices.Sorted(maps.Keys(after)) {
-		n := (after[kind] - before[kind]) / divisor
-		if n == 0 || strings.HasSuffix(kind, " leases") || strings.HasSuffix(kind, "reviews") {
-			continue
+	for _, kind := range slices.Sorted(maps.Keys(since)) {
+		if since[kind] > 0 && !slices.Contains(flows.Upkeep, kind) {
+			parts = append(parts, fmt.Sprintf("%s %.3g", kind, since[kind]/divisor))
 		}
-		sum += n
-		parts = append(parts, fmt.Sprintf("%s %.3g", kind, n))
 	}
-	return sum, "(" + strings.Join(parts, ", ") + ")"
+	return since.Sum(flows.Upkeep...) / divisor, "(" + strings.Join(parts, ", ") + ")"
 }
 
 // failures returns the number of answers by code, but those with 2xx and those that watches end with.

@@ -78,26 +78,6 @@ func subjects(groups ...string) []flowcontrolv1.Subject {
 	return all
 }
 
-// scraper may read the metrics of the controllers.
-const scraper = `
-apiVersion: v1
-kind: ServiceAccount
-metadata: {name: fleet-scraper, namespace: open-cluster-management}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata: {name: fleet-scraper}
-rules:
-- nonResourceURLs: [/metrics]
-  verbs: [get]
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata: {name: fleet-scraper}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: fleet-scraper}
-subjects: [{kind: ServiceAccount, name: fleet-scraper, namespace: open-cluster-management}]
-`
-
 // deploy applies the objects of the add-on's controller but its Deployment, writes a kubeconfig of
 // its ServiceAccount, and starts the controllers. Its ClusterManagementAddOn enables it nowhere.
 func (f *Fleet) deploy(ctx context.Context) error {
@@ -105,7 +85,7 @@ func (f *Fleet) deploy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	documents := [][]byte{[]byte(scraper)}
+	documents := [][]byte{[]byte(controller.Scraper)}
 	for _, name := range f.Subject.Manifests {
 		content, err := os.ReadFile(name)
 		if err != nil {
