@@ -31,6 +31,10 @@ import (
 // time. A reconcile mostly waits for the API server.
 const workers = 8
 
+// reconcileTimeout bounds one reconcile. The framework's requests have no timeout, and
+// with a turn a request that is never answered would stop several clusters.
+const reconcileTimeout = time.Minute
+
 // The back-off of one key. The queues' own limiter, client-go's default, also allows only
 // 10 retries per second of all keys: one retry for each of 1,000 clusters takes 90 s.
 // https://github.com/kubernetes/client-go/blob/v0.35.4/util/workqueue/default_rate_limiters.go
@@ -96,7 +100,7 @@ func newLimiter() workqueue.TypedRateLimiter[string] {
 }
 
 // next reconciles the queue's next key. It reports whether the queue goes on. It does what
-// the framework's own workers do, but for the turns and the limiter.
+// the framework's own workers do, but for the turns, the timeout and the limiter.
 // https://github.com/open-cluster-management-io/sdk-go/blob/v1.3.0/pkg/basecontroller/factory/base_controller.go
 func (c *frameworkController) next(ctx context.Context, queue workqueue.TypedRateLimitingInterface[string],
 	limiter workqueue.TypedRateLimiter[string], order *turns.Turns) bool {
@@ -105,6 +109,9 @@ func (c *frameworkController) next(ctx context.Context, queue workqueue.TypedRat
 		return false
 	}
 	defer queue.Done(key)
+	if ctx.Err() != nil {
+		return false // a queue that is shut down still returns what it has
+	}
 	if cluster, _, err := cache.SplitMetaNamespaceKey(key); c.perCluster && err == nil {
 		done, ok := order.Take(cluster)
 		defer done()
@@ -113,6 +120,8 @@ func (c *frameworkController) next(ctx context.Context, queue workqueue.TypedRat
 			return true
 		}
 	}
+	ctx, cancel := context.WithTimeout(ctx, reconcileTimeout)
+	defer cancel()
 	if err := c.Sync(ctx, c.SyncContext(), key); err != nil {
 		utilruntime.HandleErrorWithContext(ctx, err, "Failed to reconcile, retrying", "key", key)
 		queue.AddAfter(key, limiter.When(key))

@@ -183,6 +183,9 @@ func (c *Controller) next(ctx context.Context) bool {
 		return false
 	}
 	defer c.queue.Done(cluster)
+	if ctx.Err() != nil {
+		return false // a queue that is shut down still returns what it has
+	}
 	done, ok := c.config.Turns.Take(cluster)
 	defer done()
 	if !ok {

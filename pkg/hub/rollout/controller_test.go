@@ -184,6 +184,20 @@ func TestBrokenAgentIsDegraded(t *testing.T) {
 	}
 }
 
+// A controller that has to end reconciles nothing more, however much is queued: another
+// replica waits for the lease.
+func TestEndWithAFullQueue(t *testing.T) {
+	addOns := addoninformers.NewSharedInformerFactory(addonfake.NewSimpleClientset(), 0).Addon().V1beta1().ManagedClusterAddOns()
+	now := clocktesting.NewFakeClock(noon)
+	controller := New(Config{AddOns: addOns.Informer(), Turns: turns.New(addOns.Lister(), now), Clock: now})
+	controller.queue.Add("cluster1")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if controller.next(ctx) {
+		t.Error("it goes on after its end")
+	}
+}
+
 // TestEditedConfigIsGivenTime: OCM's add-on manager moves the desired hash soon
 // after an edit; until then nothing is written.
 func TestEditedConfigIsGivenTime(t *testing.T) {
