@@ -123,6 +123,13 @@ func (t *Turns) record(cluster string, w write) {
 	t.last[cluster] = w
 }
 
+// forget drops the cluster's last write: the hub has no such add-on.
+func (t *Turns) forget(cluster string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.last, cluster)
+}
+
 // Client returns a client that records the writes of the add-on's
 // ManagedClusterAddOns.
 func (t *Turns) Client(client addonclient.Interface) addonclient.Interface {
@@ -186,5 +193,7 @@ func (r recordingIn) note(written *addonv1beta1.ManagedClusterAddOn, before stri
 		r.turns.record(r.cluster, w)
 	case apierrors.IsConflict(err):
 		r.turns.record(r.cluster, write{version: before, refused: true})
+	case apierrors.IsNotFound(err):
+		r.turns.forget(r.cluster)
 	}
 }

@@ -109,3 +109,31 @@ func TestTurnsOfOneCluster(t *testing.T) {
 	done()
 	<-second
 }
+
+// TestWriteOfADeletedAddOn: the hub's answer that the add-on is gone comes before the
+// cache has its deletion.
+func TestWriteOfADeletedAddOn(t *testing.T) {
+	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+	if err := indexer.Add(addOn("10")); err != nil {
+		t.Fatal(err)
+	}
+	turns := New(addonlisters.NewManagedClusterAddOnLister(indexer), clocktesting.NewFakeClock(time.Now()))
+	hub := addonfake.NewSimpleClientset(addOn("10"))
+	client := turns.Client(hub).AddonV1beta1().ManagedClusterAddOns("cluster1")
+	patch := func() error {
+		_, err := client.Patch(t.Context(), "helloworld", types.MergePatchType, []byte(`{"metadata":{"resourceVersion":"10"}}`), metav1.PatchOptions{}, "status")
+		return err
+	}
+	if err := patch(); err != nil || !turns.Confirmed("cluster1", "uid") {
+		t.Fatalf("the write of an add-on does not confirm it: %v", err)
+	}
+	if err := hub.AddonV1beta1().ManagedClusterAddOns("cluster1").Delete(t.Context(), "helloworld", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := patch(); !apierrors.IsNotFound(err) {
+		t.Fatalf("want not found, got %v", err)
+	}
+	if turns.Confirmed("cluster1", "uid") {
+		t.Error("an add-on that the hub does not have is confirmed")
+	}
+}
