@@ -17,6 +17,8 @@ func TestMayDeploy(t *testing.T) {
 		addOn.Status.Conditions = []metav1.Condition{{Type: addonv1beta1.ManagedClusterAddOnConditionConfigured, Status: status}}
 		return addOn
 	}
+	applied := configured(metav1.ConditionFalse)
+	applied.Status.Conditions = append(applied.Status.Conditions, metav1.Condition{Type: addonv1beta1.ManagedClusterAddOnManifestApplied, Status: metav1.ConditionTrue})
 	tests := []struct {
 		name, reason string
 		addOn        *addonv1beta1.ManagedClusterAddOn
@@ -27,6 +29,8 @@ func TestMayDeploy(t *testing.T) {
 		{name: "configured", addOn: configured(metav1.ConditionTrue), want: true, reason: "it can be deployed"},
 		{name: "its config was deleted", addOn: configured(metav1.ConditionFalse), shipped: true, want: true,
 			reason: "what is shipped is kept as it is, and ManifestApplied reports on it"},
+		{name: "its config and its ManifestWork were deleted", addOn: applied, want: true,
+			reason: "ManifestApplied would stay True while nothing is deployed"},
 		{name: "deleted before it was configured", addOn: hubobjects.Deleting(configured(metav1.ConditionFalse), "finalizer"), want: true,
 			reason: "the framework removes its finalizers"},
 	}
