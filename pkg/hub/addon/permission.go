@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
 	rbacclient "k8s.io/client-go/kubernetes/typed/rbac/v1"
@@ -32,8 +33,8 @@ type HubClient interface {
 }
 
 // applyHubRBAC applies the RoleBinding in the cluster's namespace on the hub. It sends
-// no request when the cache has the binding as wanted, and one to create a missing one.
-// Each other write repairs, and is an event of the ManagedClusterAddOn.
+// no request when the cache has the binding as wanted, and one to create that of a new
+// add-on. Each other write repairs, and is an event of the ManagedClusterAddOn.
 //
 // For repairs it uses library-go's ApplyRoleBinding and event recorder, which compare,
 // write and report as OCM's own controllers do. addon-framework's BindKubeClientRole keeps an
@@ -56,7 +57,8 @@ func applyHubRBAC(ctx context.Context, client HubClient, cache rbaclisters.RoleB
 			return err
 		}
 	}
-	if apierrors.IsNotFound(err) {
+	registered := meta.IsStatusConditionTrue(addon.Status.Conditions, addonv1beta1.ManagedClusterAddOnRegistrationApplied)
+	if apierrors.IsNotFound(err) && !registered {
 		_, err := client.RbacV1().RoleBindings(binding.Namespace).Create(ctx, binding, metav1.CreateOptions{})
 		if err == nil {
 			return nil

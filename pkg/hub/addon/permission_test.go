@@ -128,6 +128,17 @@ func TestUpgradeWithoutTheRightToBind(t *testing.T) {
 	}
 }
 
+// TestBindingDeletedByAUser: putting back what a user deleted is an event.
+func TestBindingDeletedByAUser(t *testing.T) {
+	addon := hubobjects.AddOn("cluster1", "")
+	addon.Status.Conditions = append(addon.Status.Conditions,
+		metav1.Condition{Type: addonv1beta1.ManagedClusterAddOnRegistrationApplied, Status: metav1.ConditionTrue})
+	want := []string{"get rolebindings", "create rolebindings", "create events"}
+	if diff := cmp.Diff(want, requestsOf(t, fake.NewClientset(), bindings(), addon)); diff != "" {
+		t.Errorf("requests differ (-want +got):\n%s", diff)
+	}
+}
+
 func TestApplyHubRBACErrors(t *testing.T) {
 	for verb, client := range map[string]*fake.Clientset{
 		"create": fake.NewClientset(),
