@@ -85,13 +85,13 @@ type Controller struct {
 
 	mu sync.Mutex
 	// down is, by cluster, since when the agent has had no available pod, or has not been
-	// reported.
+	// reported, or has not been shipped.
 	down map[string]outage
 }
 
 type outage struct {
-	reported bool
-	since    time.Time
+	shipped, reported bool
+	since             time.Time
 }
 
 // New returns a Controller. It does nothing before Run.
@@ -230,7 +230,7 @@ func (c *Controller) reconcile(ctx context.Context, cluster string) (time.Durati
 		return 0, err
 	}
 	changed, state := addOn.DeepCopy(), plan.StateOf(works)
-	after := plan.Conditions(changed, c.config.Inspect(addOn), state, len(works) > 0, c.downFor(cluster, state))
+	after := plan.Conditions(changed, c.config.Inspect(addOn), state, len(works) > 0, c.downFor(cluster, len(works) > 0, state))
 	writer := patcher.NewPatcher[*addonv1beta1.ManagedClusterAddOn, addonv1beta1.ManagedClusterAddOnSpec,
 		addonv1beta1.ManagedClusterAddOnStatus](c.config.AddOnClient.ManagedClusterAddOns(cluster))
 	if _, err := writer.PatchStatus(ctx, changed, changed.Status, addOn.Status); err != nil {
@@ -240,19 +240,21 @@ func (c *Controller) reconcile(ctx context.Context, cluster string) (time.Durati
 }
 
 // downFor records whether the cluster's agent has an available pod, and returns how
-// long it has had none, or how long it has not been reported.
-func (c *Controller) downFor(cluster string, state plan.State) time.Duration {
+// long it has had none, has been shipped without a report, or has not been shipped.
+func (c *Controller) downFor(cluster string, shipped bool, state plan.State) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if state.Reported() && !state.Down() {
 		delete(c.down, cluster)
 		return 0
 	}
-	now := c.config.Clock.Now()
-	if known, ok := c.down[cluster]; !ok || known.reported != state.Reported() {
-		c.down[cluster] = outage{state.Reported(), now}
+	now := outage{shipped, state.Reported(), c.config.Clock.Now()}
+	known, ok := c.down[cluster]
+	if !ok || known.shipped != now.shipped || known.reported != now.reported {
+		known = now
+		c.down[cluster] = known
 	}
-	return now.Sub(c.down[cluster].since)
+	return now.since.Sub(known.since)
 }
 
 // forget drops what downFor recorded.

@@ -184,6 +184,28 @@ func TestBrokenAgentIsDegraded(t *testing.T) {
 	}
 }
 
+// TestLateShipment: on a large fleet OCM configures the last clusters minutes after
+// their add-ons were created. The work agent's time to report counts from the shipment.
+func TestLateShipment(t *testing.T) {
+	work := hubobjects.AgentWork("", nil)
+	w := run(t, hubobjects.DesiringAddOn(""), work)
+	if err := w.works.WorkV1().ManifestWorks(work.Namespace).Delete(t.Context(), work.Name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.settle(t)
+	eventually(t, "the configuration of an add-on that waits", w.stepping(func() string { return w.condition(t, plan.ConditionConfigurationValid) }), "True/AsExpected")
+	w.settle(t)
+	start := w.clock.Now()
+	if _, err := w.works.WorkV1().ManifestWorks(work.Namespace).Create(t.Context(), work, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.settle(t)
+	eventually(t, "a work agent that does not report", w.stepping(func() string { return w.condition(t, "Degraded") }), "Unknown/NotReported")
+	if after := w.clock.Since(start); after < plan.StartGrace {
+		t.Errorf("it is said not to report %s after the shipment", after)
+	}
+}
+
 // A controller that has to end reconciles nothing more, however much is queued: another
 // replica waits for the lease.
 func TestEndWithAFullQueue(t *testing.T) {

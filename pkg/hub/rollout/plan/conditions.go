@@ -69,27 +69,31 @@ type Inspection struct {
 }
 
 // Conditions sets the add-on's conditions from the inspection and the state of the
-// agent's Deployment. down is how long the state has been unreported, or State.Down has
-// held. It returns the time after which to call it again though nothing changed, or zero.
+// agent's Deployment. down is how long the agent has not been shipped, or has been shipped
+// and not reported, or State.Down has held. Conditions returns the time after which to call
+// it again though nothing changed, or zero.
 //
 // A new agent has StartGrace until the work agent reports it. Until then Conditions sets
-// only ConfigurationValid of a configuration that is refused: what it could set would be
-// overwritten with the first report, on every cluster on which the add-on is enabled.
+// no Degraded, and no new ConfigurationValid unless the configuration is refused: what it
+// could set would be overwritten with the first report, on every cluster on which the
+// add-on is enabled.
 func Conditions(addOn *addonv1beta1.ManagedClusterAddOn, inspection Inspection, state State, shipped bool, down time.Duration) time.Duration {
 	if addOn.DeletionTimestamp != nil {
 		return 0
 	}
 	conditions := &addOn.Status.Conditions
-	if isNew(*conditions, state) && inspection.Refused == nil && down < StartGrace {
-		return StartGrace - down
-	}
-	if valid := configurationValid(inspection); valid != nil {
-		meta.SetStatusCondition(conditions, *valid)
-	} else {
+	starts := isNew(*conditions, state) && down < StartGrace
+	switch valid := configurationValid(inspection); {
+	case valid == nil:
 		meta.RemoveStatusCondition(conditions, ConditionConfigurationValid)
+	case !starts || inspection.Refused != nil || meta.FindStatusCondition(*conditions, ConditionConfigurationValid) != nil:
+		meta.SetStatusCondition(conditions, *valid)
 	}
 	if silent := agentSilent(*conditions); silent != nil {
 		meta.SetStatusCondition(conditions, *silent)
+	}
+	if starts {
+		return StartGrace - down
 	}
 	if !shipped {
 		return 0
@@ -104,14 +108,9 @@ func Conditions(addOn *addonv1beta1.ManagedClusterAddOn, inspection Inspection, 
 	return after
 }
 
-// isNew reports whether nothing was ever reported about the agent.
+// isNew reports whether no state of the agent was ever reported.
 func isNew(conditions []metav1.Condition, state State) bool {
-	for _, known := range []string{addonv1beta1.ManagedClusterAddOnConditionDegraded, ConditionConfigurationValid, manifests.ConditionConfigMapsSynced} {
-		if meta.FindStatusCondition(conditions, known) != nil {
-			return false
-		}
-	}
-	return !state.Reported()
+	return !state.Reported() && meta.FindStatusCondition(conditions, addonv1beta1.ManagedClusterAddOnConditionDegraded) == nil
 }
 
 // leaseNotFound is the reason of Available=Unknown with which a reachable cluster

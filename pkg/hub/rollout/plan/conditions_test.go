@@ -31,6 +31,12 @@ func TestDegraded(t *testing.T) {
 		lost(addOn)
 		addOn.Annotations = map[string]string{addonv1beta1.HostingClusterNameAnnotationKey: "cluster2"}
 	}
+	waited := func(addOn *addonv1beta1.ManagedClusterAddOn) {
+		addOn.Status.Conditions = []metav1.Condition{{Type: ConditionConfigurationValid, Status: metav1.ConditionTrue, Reason: ReasonAsExpected}}
+	}
+	degradedBefore := func(addOn *addonv1beta1.ManagedClusterAddOn) {
+		addOn.Status.Conditions = []metav1.Condition{{Type: "Degraded", Status: metav1.ConditionFalse, Reason: ReasonAgentAvailable}}
+	}
 	missing := func(work *workv1.ManifestWork) {
 		work.Status.ResourceStatus.Manifests[1].Conditions = []metav1.Condition{{Type: workv1.ManifestAvailable, Status: metav1.ConditionFalse}}
 	}
@@ -47,6 +53,8 @@ func TestDegraded(t *testing.T) {
 		{name: "available", feedback: hubobjects.RolledOut(),
 			want: "False/AgentAvailable", message: "Deployment default/helloworld-agent for cluster cluster1 is available"},
 		{name: "the work agent of a new agent has time to report", down: 10 * time.Second, after: 20 * time.Second},
+		{name: "its cluster waited for OCM's rollout, so that the configuration was reported before", addOn: waited, down: 10 * time.Second, after: 20 * time.Second},
+		{name: "its ManifestWork was created again", addOn: degradedBefore, down: 10 * time.Second, want: "Unknown/NotReported"},
 		{name: "the work agent has not reported: the cluster may not be accepted", down: 30 * time.Second,
 			want: "Unknown/NotReported", message: "kubectl get managedcluster cluster1"},
 		{name: "its pod cannot be created", feedback: hubobjects.With(down(), feedbackFailureMessage, "no PriorityClass with name x was found"),
