@@ -16,7 +16,7 @@ const (
 // stat.
 const (
 	// FleetStart is the time of `ocm-sandbox up`, Joined that from the first
-	// ManagedCluster's creation to a cluster's first condition Available.
+	// ManagedCluster's creation to the last change of a cluster's condition Available.
 	FleetStart = "fleet is up"
 	Joined     = "cluster joined"
 
@@ -56,7 +56,8 @@ const (
 	Takeover       = "standby leads after the leader's death"
 	// AgentsBack is the time from the API server's stop to each cluster's next copy.
 	AgentsBack = "agents copy after the API server's restart"
-	// PeakRate is the largest number of requests of one second.
+	// PeakRate is the largest rate of requests over about a second, from the API server's first
+	// answer on. The benchmark's own changes count, and watches only when they end.
 	PeakRate      = "peak requests after the API server's restart"
 	ListsPerWatch = "lists per watch after the API server's restart"
 	CutCopies     = "copies on clusters that are cut"
