@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -136,19 +137,34 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, path string) {
 	defer out.watch.stop()
 	w.Header().Set("Content-Type", out.contentType())
 	w.WriteHeader(out.code)
-	flusher := http.NewResponseController(w)
+	var lines []byte
 	for {
-		if err := flusher.Flush(); err != nil {
+		if err := push(w, lines); err != nil {
 			return
 		}
-		lines, err := out.watch.next(r.Context())
-		if err != nil {
-			return
-		}
-		if _, err := w.Write(lines); err != nil {
+		if lines, err = out.watch.next(r.Context()); err != nil {
 			return
 		}
 	}
+}
+
+// pushTimeout is how long a client can take to read what is sent to it. What happens meanwhile is
+// kept for it.
+const pushTimeout = time.Minute
+
+// push sends lines to a client at once. It returns an error when the client does not read them.
+func push(w http.ResponseWriter, lines []byte) error {
+	controller := http.NewResponseController(w)
+	if err := controller.SetWriteDeadline(time.Now().Add(pushTimeout)); err != nil {
+		return err
+	}
+	if _, err := w.Write(lines); err != nil {
+		return err
+	}
+	if err := controller.Flush(); err != nil {
+		return err
+	}
+	return controller.SetWriteDeadline(time.Time{})
 }
 
 func write(w http.ResponseWriter, out answer) {

@@ -61,16 +61,12 @@ func (f *feed) take() ([]byte, error) {
 func (f *feed) run(ctx context.Context, w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusOK)
-	flusher := http.NewResponseController(w)
 	for {
 		lines, err := f.take()
 		if err != nil {
 			return
 		}
-		if _, err := w.Write(lines); err != nil {
-			return
-		}
-		if err := flusher.Flush(); err != nil {
+		if err := push(w, lines); err != nil {
 			return
 		}
 		select {
