@@ -149,19 +149,11 @@ func shareOf(members []fleet.Member, share float64) ([]string, error) {
 
 // setFleetLinks changes the links of the clusters to the hub and waits until that has happened.
 func (s *Sandbox) setFleetLinks(ctx context.Context, names []string, up bool) error {
-	unlock, err := s.lockFleet()
+	members, cut, unlock, err := s.openFleet()
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	members, err := s.members()
-	if err != nil {
-		return err
-	}
-	cut, err := s.cutNames()
-	if err != nil {
-		return err
-	}
 	for _, name := range names {
 		i := slices.IndexFunc(members, func(m fleet.Member) bool { return m.Name == name })
 		switch {
@@ -251,6 +243,23 @@ func (s *Sandbox) lockFleet() (unlock func(), err error) {
 		return nil, fmt.Errorf("lock the fleet: %w", err)
 	}
 	return func() { _ = file.Close() }, nil
+}
+
+// openFleet returns the clusters of the fleet, and those of them that are to be cut off. Other commands
+// cannot change them until unlock is called.
+func (s *Sandbox) openFleet() (members []fleet.Member, cut map[string]bool, unlock func(), err error) {
+	if unlock, err = s.lockFleet(); err != nil {
+		return nil, nil, nil, err
+	}
+	members, err = s.members()
+	if err == nil {
+		cut, err = s.cutNames()
+	}
+	if err != nil {
+		unlock()
+		return nil, nil, nil, err
+	}
+	return members, cut, unlock, nil
 }
 
 func (s *Sandbox) hubConfig() (*rest.Config, error) {

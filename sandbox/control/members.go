@@ -152,19 +152,11 @@ func awaitForgotten(ctx context.Context, client clusterclient.Interface, names [
 }
 
 func (s *Sandbox) removeMembers(ctx context.Context, names []string) error {
-	unlock, err := s.lockFleet()
+	members, cut, unlock, err := s.openFleet()
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	members, err := s.members()
-	if err != nil {
-		return err
-	}
-	cut, err := s.cutNames()
-	if err != nil {
-		return err
-	}
 	last, err := s.lastNumber(members)
 	if err != nil {
 		return err
