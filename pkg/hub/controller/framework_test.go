@@ -2,15 +2,20 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
-	workclient "open-cluster-management.io/api/client/work/clientset/versioned"
-
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/utils/clock"
-
+	addonv1beta1 "open-cluster-management.io/api/addon/v1beta1"
+	addonfake "open-cluster-management.io/api/client/addon/clientset/versioned/fake"
+	workclient "open-cluster-management.io/api/client/work/clientset/versioned"
 	"open-cluster-management.io/sdk-go/pkg/basecontroller/factory"
 
+	"open-cluster-management.io/helloworld-addon/internal/testing/hubobjects"
+	"open-cluster-management.io/helloworld-addon/manifests"
 	"open-cluster-management.io/helloworld-addon/pkg/hub/addon"
 	"open-cluster-management.io/helloworld-addon/pkg/hub/turns"
 )
@@ -75,5 +80,43 @@ func TestFrameworkBoundsAReconcile(t *testing.T) {
 	runFramework(ctx, []frameworkController{{Controller: controller, workers: 1}}, nil)
 	if !bounded {
 		t.Error("a reconcile has no deadline")
+	}
+}
+
+// OCM's add-on manager and this program write the same ManagedClusterAddOn. On a new one
+// OCM is first, so that neither refuses the other's writes.
+func TestFrameworkWaitsForConfiguration(t *testing.T) {
+	for _, status := range []metav1.ConditionStatus{metav1.ConditionFalse, metav1.ConditionTrue} {
+		t.Run(string(status), func(t *testing.T) {
+			c := emptyHub(func(*addonfake.Clientset) {})
+			addOn := hubobjects.AddOn("cluster1", "")
+			addOn.OwnerReferences = []metav1.OwnerReference{{APIVersion: addonv1beta1.GroupVersion.String(), Kind: "ClusterManagementAddOn", Name: manifests.AddonName}}
+			addOn.Status.Conditions[0].Status = status
+			addOns := c.addon.(*addonfake.Clientset)
+			if err := errors.Join(addOns.Tracker().Add(addOn), c.cluster.(clienttesting.FakeClient).Tracker().Add(hubobjects.Cluster("cluster1"))); err != nil {
+				t.Fatal(err)
+			}
+			i := newInformers(c, withLastKnown)
+			controllers := newFramework(c, c.work, i, addon.New("image", c.kube, i.cache()))
+			ctx, cancel := context.WithCancel(t.Context())
+			defer i.shutdown()
+			defer cancel()
+			i.start(ctx)
+			if err := i.awaitSync(ctx, time.Minute); err != nil {
+				t.Fatal(err)
+			}
+			addOns.ClearActions()
+			for _, controller := range controllers {
+				if !controller.perCluster || controller.Name() == "addon-config-controller" {
+					continue
+				}
+				if err := controller.Sync(t.Context(), controller.SyncContext(), "cluster1/"+manifests.AddonName); err != nil {
+					t.Errorf("%s: %v", controller.Name(), err)
+				}
+			}
+			if writes := addOns.Actions(); len(writes) > 0 != (status == metav1.ConditionTrue) {
+				t.Errorf("the controllers wrote %v", writes)
+			}
+		})
 	}
 }
