@@ -1,10 +1,17 @@
 package bench
 
 import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"open-cluster-management.io/helloworld-addon/test/fleet/record"
+	"open-cluster-management.io/helloworld-addon/test/fleet/steps"
 )
 
 func TestValidate(t *testing.T) {
@@ -41,6 +48,28 @@ replace replaced.io/a => other.io/a v1.1.0
 	} {
 		if got := versionIn(file, module); got != want {
 			t.Errorf("%s: got %q, want %q", module, got, want)
+		}
+	}
+}
+
+// TestStepIsWritten: what was measured is kept when a later step is killed.
+func TestStepIsWritten(t *testing.T) {
+	b := &bench{Options: Options{JSON: filepath.Join(t.TempDir(), "artifacts", "run.json"), Out: io.Discard}, record: &record.Record{Size: 5}}
+	for n := range 2 {
+		b.step(t.Context(), nil, record.Idle, func(context.Context, *steps.Fleet) error {
+			b.record.Add(record.Figure{Step: record.Idle, Metric: "m", Value: float64(n)})
+			return nil
+		})
+		content, err := os.Open(b.JSON)
+		if err != nil {
+			t.Fatal(err)
+		}
+		written, err := record.Read(content)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(b.record, written); diff != "" {
+			t.Errorf("after step %d (-want +got):\n%s", n+1, diff)
 		}
 	}
 }

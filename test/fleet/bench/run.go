@@ -38,13 +38,10 @@ func Run(ctx context.Context, options Options) error {
 		return err
 	}
 	b := &bench{Options: options, record: r}
-	err = b.run(ctx)
-	if writeErr := b.write(); err == nil {
-		err = writeErr
-	}
-	if err != nil {
+	if err := errors.Join(b.run(ctx), b.write()); err != nil {
 		return err
 	}
+	fmt.Fprintln(b.Out, "the figures are in", b.JSON)
 	if missed := r.Missed(); len(missed) > 0 {
 		return fmt.Errorf("%d aims or steps were missed:\n%s", len(missed), strings.Join(missed, "\n"))
 	}
@@ -172,6 +169,10 @@ func (b *bench) step(ctx context.Context, f *steps.Fleet, name string, run func(
 		fmt.Fprintf(b.Out, "step %s failed: %v\n", name, err)
 		b.record.Fail(name, err)
 	}
+	// A run takes hours: what is measured stays when it is killed.
+	if err := b.write(); err != nil {
+		fmt.Fprintln(b.Out, err)
+	}
 }
 
 // runPart starts a fleet, uses it and ends it.
@@ -239,17 +240,22 @@ func (b *bench) sandbox(ctx context.Context, args ...string) error {
 	return nil
 }
 
+// write replaces the file of the figures.
 func (b *bench) write() error {
 	if err := os.MkdirAll(filepath.Dir(b.JSON), 0o755); err != nil {
 		return fmt.Errorf("make the directory of the figures: %w", err)
 	}
-	file, err := os.Create(b.JSON)
-	if err != nil {
-		return fmt.Errorf("create the file of the figures: %w", err)
+	var content bytes.Buffer
+	if err := b.record.Write(&content); err != nil {
+		return err
 	}
-	if err := b.record.Write(file); err != nil {
-		return errors.Join(err, file.Close())
+	// in two steps, so that it is whole when the run is killed meanwhile
+	// #nosec G306 -- figures are no secret
+	if err := os.WriteFile(b.JSON+".tmp", content.Bytes(), 0o644); err != nil {
+		return fmt.Errorf("write the figures: %w", err)
 	}
-	fmt.Fprintln(b.Out, "the figures are in", b.JSON)
-	return file.Close()
+	if err := os.Rename(b.JSON+".tmp", b.JSON); err != nil {
+		return fmt.Errorf("replace the file of the figures: %w", err)
+	}
+	return nil
 }

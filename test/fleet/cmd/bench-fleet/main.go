@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 
@@ -46,7 +47,7 @@ func run(ctx context.Context, args []string) error {
 	flags.StringVar(&options.Module, "module", "sandbox/programs", "directory of the go.mod with OCM's version")
 	flags.StringVar(&options.Root, "root", ".", "directory of the repository")
 	flags.StringVar(&options.Version, "version", "", "the add-on's version, for the record")
-	flags.StringVar(&options.JSON, "json", "", "file for the figures (default artifacts/fleet-CLUSTERS.json)")
+	flags.StringVar(&options.JSON, "json", "", "file for the figures (default artifacts/fleet-CLUSTERS.json, or fleet-CLUSTERS-STEPS.json with --steps)")
 	flags.StringVar(&options.Command, "command", strings.Join(os.Args, " "), "the command line, for the record")
 	flags.BoolVar(&options.Keep, "keep", false, "keep the logs when a step fails")
 	if err := flags.Parse(args); err != nil {
@@ -56,11 +57,14 @@ func run(ctx context.Context, args []string) error {
 		return fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}
 	options.Sandbox, options.UpFlags = strings.Fields(*sandbox), strings.Fields(*up)
+	name := fmt.Sprintf("fleet-%d", options.Clusters)
 	if *steps != "" {
 		options.Steps = strings.Split(*steps, ",")
+		// a run of some steps does not replace the figures of all
+		name += "-" + strings.Join(options.Steps, "-")
 	}
 	if options.JSON == "" {
-		options.JSON = fmt.Sprintf("artifacts/fleet-%d.json", options.Clusters)
+		options.JSON = filepath.Join("artifacts", name+".json")
 	}
 	options.Times = bench.Full(options.Clusters)
 	switch {
