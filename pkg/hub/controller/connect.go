@@ -12,6 +12,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
@@ -43,24 +44,28 @@ func hubConfig(opts *Options) (*rest.Config, error) {
 	return rest.AddUserAgent(config, manifests.ControllerName), nil
 }
 
+// served are the resources of the APIs that the controller needs, by group and version.
+type served map[string][]metav1.APIResource
+
 // awaitHub returns when the cluster serves OCM's API. It probes a cluster that does not
 // answer until the timeout. A cluster that is not a hub, or denies access, is an error
 // at once.
-func awaitHub(ctx context.Context, config *rest.Config, timeout time.Duration) error {
+func awaitHub(ctx context.Context, config *rest.Config, timeout time.Duration) (served, error) {
 	logger := klog.FromContext(ctx)
 	probe := rest.CopyConfig(config)
 	probe.Timeout = probeTimeout
 	client, err := discovery.NewDiscoveryClientForConfig(probe)
 	if err != nil {
-		return fmt.Errorf("create a client for %s: %w", config.Host, err)
+		return nil, fmt.Errorf("create a client for %s: %w", config.Host, err)
 	}
 
+	var resources served
 	var last error
 	err = wait.PollUntilContextTimeout(ctx, retryPeriod, timeout, true, func(context.Context) (bool, error) {
-		served, err := servedResources(client)
+		resources, err = servedResources(client)
 		switch {
 		case err == nil:
-			return true, checkAPIs(config.Host, served)
+			return true, checkAPIs(config.Host, resources)
 		case apierrors.IsUnauthorized(err), apierrors.IsForbidden(err):
 			return false, fmt.Errorf("look for OCM's API at %s: %w: check the credentials in --kubeconfig, or the pod's service account", config.Host, err)
 		case !mayPass(err):
@@ -71,15 +76,15 @@ func awaitHub(ctx context.Context, config *rest.Config, timeout time.Duration) e
 		return false, nil
 	})
 	if errors.Is(err, context.DeadlineExceeded) && last != nil {
-		return fmt.Errorf("the hub at %s did not answer within %s: %w: check that it runs, and --kubeconfig", config.Host, timeout, last)
+		return nil, fmt.Errorf("the hub at %s did not answer within %s: %w: check that it runs, and --kubeconfig", config.Host, timeout, last)
 	}
-	return err
+	return resources, err
 }
 
 // servedResources returns the served resources of the groups and versions that the
 // controller needs.
-func servedResources(client discovery.ServerResourcesInterface) (map[string][]string, error) {
-	served := map[string][]string{}
+func servedResources(client discovery.ServerResourcesInterface) (served, error) {
+	resources := served{}
 	for _, api := range requiredAPIs() {
 		list, err := client.ServerResourcesForGroupVersion(api.groupVersion)
 		if apierrors.IsNotFound(err) {
@@ -88,11 +93,9 @@ func servedResources(client discovery.ServerResourcesInterface) (map[string][]st
 		if err != nil {
 			return nil, err
 		}
-		for _, resource := range list.APIResources {
-			served[api.groupVersion] = append(served[api.groupVersion], resource.Name)
-		}
+		resources[api.groupVersion] = list.APIResources
 	}
-	return served, nil
+	return resources, nil
 }
 
 // mayPass reports whether a retry may succeed: no connection, a timeout, or a server
@@ -128,12 +131,12 @@ func requiredAPIs() []requiredAPI {
 }
 
 // checkAPIs returns an error that names the required resources that the cluster at host
-// does not serve, or nil. served has the resources by group and version.
-func checkAPIs(host string, served map[string][]string) error {
+// does not serve, or nil.
+func checkAPIs(host string, resources served) error {
 	var missing []string
 	for _, api := range requiredAPIs() {
 		for _, resource := range api.resources {
-			if !slices.Contains(served[api.groupVersion], resource) {
+			if !slices.ContainsFunc(resources[api.groupVersion], func(r metav1.APIResource) bool { return r.Name == resource }) {
 				missing = append(missing, resource+"."+api.groupVersion)
 			}
 		}

@@ -76,7 +76,7 @@ func TestAwaitHub(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			server := httptest.NewServer(test.handler)
 			defer server.Close()
-			err := awaitHub(t.Context(), &rest.Config{Host: server.URL}, 100*time.Millisecond)
+			_, err := awaitHub(t.Context(), &rest.Config{Host: server.URL}, 100*time.Millisecond)
 			if (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
 				t.Errorf("got error %v, want %q (%s)", err, test.err, test.reason)
 			}
@@ -97,7 +97,7 @@ func TestAwaitHubWaitsForAServerThatStarts(t *testing.T) {
 		serve(hubAPI())(w, r)
 	}))
 	defer server.Close()
-	if err := awaitHub(t.Context(), &rest.Config{Host: server.URL}, time.Minute); err != nil {
+	if _, err := awaitHub(t.Context(), &rest.Config{Host: server.URL}, time.Minute); err != nil {
 		t.Errorf("got error %v, want none", err)
 	}
 }
@@ -105,7 +105,7 @@ func TestAwaitHubWaitsForAServerThatStarts(t *testing.T) {
 func TestAwaitHubUnreachable(t *testing.T) {
 	server := httptest.NewServer(serve(nil))
 	server.Close()
-	err := awaitHub(t.Context(), &rest.Config{Host: server.URL}, 50*time.Millisecond)
+	_, err := awaitHub(t.Context(), &rest.Config{Host: server.URL}, 50*time.Millisecond)
 	if err == nil || !strings.Contains(err.Error(), "did not answer within 50ms") || !strings.Contains(err.Error(), "connection refused") {
 		t.Errorf("got error %v, want that and why the server did not answer", err)
 	}
@@ -117,7 +117,7 @@ func TestAwaitHubCertificate(t *testing.T) {
 	server := httptest.NewTLSServer(serve(hubAPI()))
 	defer server.Close()
 	server.Config.ErrorLog = nil
-	err := awaitHub(t.Context(), &rest.Config{Host: server.URL}, time.Minute)
+	_, err := awaitHub(t.Context(), &rest.Config{Host: server.URL}, time.Minute)
 	if err == nil || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("got error %v, want one about the certificate", err)
 	}
@@ -149,7 +149,7 @@ func TestAwaitHubEndsWithItsContext(t *testing.T) {
 	defer server.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := awaitHub(ctx, &rest.Config{Host: server.URL}, time.Minute); err == nil {
+	if _, err := awaitHub(ctx, &rest.Config{Host: server.URL}, time.Minute); err == nil {
 		t.Error("got no error of a wait that was called off")
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	clienttesting "k8s.io/client-go/testing"
@@ -20,6 +21,7 @@ import (
 
 	"open-cluster-management.io/addon-framework/pkg/utils"
 
+	"open-cluster-management.io/helloworld-addon/internal/testing/hubobjects"
 	"open-cluster-management.io/helloworld-addon/manifests"
 	"open-cluster-management.io/helloworld-addon/pkg/hub/addon/identity"
 )
@@ -82,6 +84,7 @@ func registeredBy(t *testing.T, registrations []addonv1beta1.RegistrationConfig)
 		ObjectMeta: metav1.ObjectMeta{Namespace: "cluster1", Name: manifests.AddonName, OwnerReferences: []metav1.OwnerReference{{
 			APIVersion: addonv1beta1.GroupVersion.String(), Kind: "ClusterManagementAddOn", Name: manifests.AddonName}}},
 		Status: addonv1beta1.ManagedClusterAddOnStatus{
+			Conditions:    hubobjects.AddOn("cluster1", "").Status.Conditions,
 			Registrations: registrations,
 			SupportedConfigs: []addonv1beta1.ConfigGroupResource{{
 				Group: utils.AddOnDeploymentConfigGVR.Group, Resource: utils.AddOnDeploymentConfigGVR.Resource}},
@@ -111,7 +114,7 @@ func registeredBy(t *testing.T, registrations []addonv1beta1.RegistrationConfig)
 				t.Fatal(err)
 			}
 			switch {
-			case len(patch.Status.Conditions) == 0: // of another controller
+			case !meta.IsStatusConditionTrue(patch.Status.Conditions, addonv1beta1.ManagedClusterAddOnRegistrationApplied): // of another controller
 			case patch.Status.Registrations == nil:
 				return managed.Status.Registrations
 			default:

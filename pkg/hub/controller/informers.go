@@ -42,6 +42,7 @@ import (
 
 	"open-cluster-management.io/helloworld-addon/manifests"
 	"open-cluster-management.io/helloworld-addon/pkg/hub/addon"
+	"open-cluster-management.io/helloworld-addon/pkg/hub/stored"
 	"open-cluster-management.io/helloworld-addon/pkg/hub/turns"
 )
 
@@ -61,11 +62,14 @@ type clients struct {
 	cluster clusterclient.Interface
 	work    workclient.Interface
 	dynamic dynamic.Interface
+	// readsStored is set to read ManagedClusterAddOns in the version that is stored.
+	readsStored bool
 }
 
-func newClients(config *rest.Config) (*clients, error) {
+// newClients returns the clients of a hub that serves these resources.
+func newClients(config *rest.Config, resources served) (*clients, error) {
 	var errs [5]error
-	var c clients
+	c := clients{readsStored: stored.InV1alpha1(resources[addonv1beta1.GroupVersion.String()])}
 	c.kube, errs[0] = kubernetes.NewForConfig(config)
 	c.addon, errs[1] = addonclient.NewForConfig(config)
 	c.cluster, errs[2] = clusterclient.NewForConfig(config)
@@ -108,7 +112,7 @@ func newInformers(c *clients, wrap func(cache.SharedIndexInformer) cache.SharedI
 	}
 	i.watchKube(wrap)
 	i.watchClusters(wrap)
-	i.watchAddOns(wrap)
+	i.watchAddOns(c.readsStored, wrap)
 	i.watchWorks(wrap)
 	// SetTransform fails only on an informer that has been started.
 	utilruntime.HandleError(i.dynamic.ForResource(utils.AddOnDeploymentConfigGVR).Informer().SetTransform(slim))
@@ -149,13 +153,17 @@ func (i *informers) watchClusters(wrap func(cache.SharedIndexInformer) cache.Sha
 
 // watchAddOns creates the informers of this add-on's objects, with the framework's
 // indexes.
-func (i *informers) watchAddOns(wrap func(cache.SharedIndexInformer) cache.SharedIndexInformer) {
+func (i *informers) watchAddOns(readsStored bool, wrap func(cache.SharedIndexInformer) cache.SharedIndexInformer) {
 	i.addon.InformerFor(&addonv1beta1.ManagedClusterAddOn{}, func(c addonclient.Interface, resync time.Duration) cache.SharedIndexInformer {
-		return wrap(addoninformersv1beta1.NewFilteredManagedClusterAddOnInformer(c, metav1.NamespaceAll, resync, cache.Indexers{
+		indexers := cache.Indexers{
 			cache.NamespaceIndex:                 cache.MetaNamespaceIndexFunc,
 			index.ManagedClusterAddonByNamespace: index.IndexManagedClusterAddonByNamespace,
 			index.AddonByConfig:                  index.IndexAddonByConfig,
-		}, named(manifests.AddonName)))
+		}
+		if readsStored {
+			return wrap(cache.NewSharedIndexInformer(stored.AddOns(c, named(manifests.AddonName)), &addonv1beta1.ManagedClusterAddOn{}, resync, indexers))
+		}
+		return wrap(addoninformersv1beta1.NewFilteredManagedClusterAddOnInformer(c, metav1.NamespaceAll, resync, indexers, named(manifests.AddonName)))
 	})
 	i.addon.InformerFor(&addonv1beta1.ClusterManagementAddOn{}, func(c addonclient.Interface, resync time.Duration) cache.SharedIndexInformer {
 		return wrap(addoninformersv1beta1.NewFilteredClusterManagementAddOnInformer(c, resync, cache.Indexers{

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 	addonv1beta1 "open-cluster-management.io/api/addon/v1beta1"
@@ -58,6 +59,34 @@ func TestAwaitSync(t *testing.T) {
 			}
 			if got != test.want {
 				t.Errorf("%s:\nwant %q\ngot  %q", test.reason, test.want, got)
+			}
+		})
+	}
+}
+
+// TestStoredVersion: ManagedClusterAddOns are read in the version that the hub stores.
+func TestStoredVersion(t *testing.T) {
+	for hash, want := range map[string]string{"xaW1JUoc3Ws=": "v1alpha1", "fpELxpXcuSs=": "v1beta1", "": "v1beta1"} {
+		t.Run(hash, func(t *testing.T) {
+			hub, err := newClients(&rest.Config{}, served{addonv1beta1.GroupVersion.String(): {{Name: "managedclusteraddons", StorageVersionHash: hash}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := emptyHub(func(*addonfake.Clientset) {})
+			c.readsStored = hub.readsStored
+			i := newInformers(c, withLastKnown)
+			i.addon.Addon().V1beta1().ManagedClusterAddOns().Informer()
+			ctx, cancel := context.WithCancel(t.Context())
+			defer i.shutdown()
+			defer cancel()
+			i.start(ctx)
+			if err := i.awaitSync(ctx, time.Minute); err != nil {
+				t.Fatal(err)
+			}
+			for _, action := range c.addon.(*addonfake.Clientset).Actions() {
+				if r := action.GetResource(); r.Resource == "managedclusteraddons" && r.Version != want {
+					t.Errorf("%s in %s, want %s", action.GetVerb(), r.Version, want)
+				}
 			}
 		})
 	}

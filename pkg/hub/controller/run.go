@@ -41,14 +41,15 @@ func Run(ctx context.Context, opts *Options) error {
 	if err != nil {
 		return err
 	}
-	if err := awaitHub(ctx, config, opts.StartupTimeout); err != nil {
+	resources, err := awaitHub(ctx, config, opts.StartupTimeout)
+	if err != nil {
 		if ctx.Err() != nil {
 			return nil
 		}
 		return err
 	}
 
-	clients, err := newClients(config)
+	clients, err := newClients(config, resources)
 	if err != nil {
 		return err
 	}
