@@ -53,6 +53,7 @@ var scenarios = []scenario{
 	{"the_agent_is_confined_on_its_own_cluster", managedAccessReviews},
 
 	{"an_AddOnDeploymentConfig_overrides_what_is_shipped", configOverrides},
+	{"the_stored_add-on_is_converted_as_OCM_converts_it", storedIsConverted},
 
 	// docs/design.md#credentials
 	{"rotating_the_certificate_under_load_loses_nothing", rotationUnderLoad},
