@@ -81,8 +81,12 @@ func newClients(config *rest.Config, resources served) (*clients, error) {
 	return &c, nil
 }
 
-// with returns the clients, whose writes of ManagedClusterAddOns are recorded for order.
+// with returns the clients, whose writes of ManagedClusterAddOns are sent in the stored
+// version and recorded for order.
 func (c clients) with(order *turns.Turns) *clients {
+	if c.readsStored {
+		c.addon = stored.Client(c.addon)
+	}
 	c.addon = order.Client(c.addon)
 	return &c
 }

@@ -1,12 +1,12 @@
-// Package stored reads the add-on's ManagedClusterAddOns in the version in which OCM stores
-// them, v1alpha1, and returns them in version v1beta1, which addon-framework works with.
+// Package stored reads and writes the add-on's ManagedClusterAddOns in the version in which
+// OCM stores them, v1alpha1, for callers that use v1beta1, as addon-framework does.
 //
-// The API server converts the events of a watch of another version one after the other,
-// each by a request to OCM's webhook. While the add-on is enabled on a fleet such a cache
-// is minutes behind, and every write from it is refused as a conflict
-// (docs/upstream/ocm-addon-conversion.md).
+// The API server converts every other version by requests to OCM's webhook: about ten for a
+// write, and one for each event of a watch, one after the other. While the add-on is
+// enabled on a fleet such a cache is seconds to minutes behind, and writes from it are
+// refused as conflicts (docs/upstream/ocm-addon-conversion.md).
 //
-// The package does not write: OCM's webhook converts what the framework writes.
+// The package finds the stored version, but it does not follow a change of it.
 package stored
 
 import (

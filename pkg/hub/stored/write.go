@@ -1,0 +1,144 @@
+package stored
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	addonv1alpha1 "open-cluster-management.io/api/addon/v1alpha1"
+	addonv1beta1 "open-cluster-management.io/api/addon/v1beta1"
+	addonclient "open-cluster-management.io/api/client/addon/clientset/versioned"
+	addonclientv1alpha1 "open-cluster-management.io/api/client/addon/clientset/versioned/typed/addon/v1alpha1"
+	addonclientv1beta1 "open-cluster-management.io/api/client/addon/clientset/versioned/typed/addon/v1beta1"
+)
+
+// Client returns a client whose updates and merge patches of ManagedClusterAddOns in
+// v1beta1 are sent in v1alpha1. A patch that it cannot translate is sent as it is: the
+// hub's webhook then converts it.
+func Client(client addonclient.Interface) addonclient.Interface { return converting{client} }
+
+type converting struct{ addonclient.Interface }
+
+// AddonV1beta1 returns the client of the API's version v1beta1.
+func (c converting) AddonV1beta1() addonclientv1beta1.AddonV1beta1Interface {
+	return convertingV1beta1{c.Interface.AddonV1beta1(), c.AddonV1alpha1()}
+}
+
+type convertingV1beta1 struct {
+	addonclientv1beta1.AddonV1beta1Interface
+	stored addonclientv1alpha1.AddonV1alpha1Interface
+}
+
+// ManagedClusterAddOns returns the client of a cluster's add-ons.
+func (c convertingV1beta1) ManagedClusterAddOns(cluster string) addonclientv1beta1.ManagedClusterAddOnInterface {
+	return convertingIn{c.AddonV1beta1Interface.ManagedClusterAddOns(cluster), c.stored.ManagedClusterAddOns(cluster)}
+}
+
+type convertingIn struct {
+	addonclientv1beta1.ManagedClusterAddOnInterface
+	stored addonclientv1alpha1.ManagedClusterAddOnInterface
+}
+
+// Update updates the add-on's metadata and spec.
+func (c convertingIn) Update(ctx context.Context, addOn *addonv1beta1.ManagedClusterAddOn, options metav1.UpdateOptions,
+) (*addonv1beta1.ManagedClusterAddOn, error) {
+	var to addonv1alpha1.ManagedClusterAddOn
+	if err := toStored(addOn, &to); err != nil {
+		return nil, err
+	}
+	updated, err := c.stored.Update(ctx, &to, options)
+	return result(updated, err)
+}
+
+// Patch patches the add-on.
+func (c convertingIn) Patch(ctx context.Context, name string, kind types.PatchType, patch []byte, options metav1.PatchOptions,
+	subresources ...string) (*addonv1beta1.ManagedClusterAddOn, error) {
+	translated, ok := translate(kind, patch)
+	if !ok {
+		return c.ManagedClusterAddOnInterface.Patch(ctx, name, kind, patch, options, subresources...)
+	}
+	patched, err := c.stored.Patch(ctx, name, kind, translated, options, subresources...)
+	return result(patched, err)
+}
+
+func result(addOn *addonv1alpha1.ManagedClusterAddOn, err error) (*addonv1beta1.ManagedClusterAddOn, error) {
+	if err != nil || addOn == nil {
+		return nil, err
+	}
+	var converted addonv1beta1.ManagedClusterAddOn
+	return &converted, Convert(addOn, &converted)
+}
+
+// toStored converts metadata and spec as OCM's webhook does. An update leaves the status.
+// https://github.com/open-cluster-management-io/ocm/blob/v1.2.1/pkg/addon/webhook/v1beta1/managedclusteraddon_conversion.go
+func toStored(from *addonv1beta1.ManagedClusterAddOn, to *addonv1alpha1.ManagedClusterAddOn) error {
+	if err := addonv1beta1.Convert_v1beta1_ManagedClusterAddOn_To_v1alpha1_ManagedClusterAddOn(from.DeepCopy(), to, nil); err != nil {
+		return fmt.Errorf("convert ManagedClusterAddOn %s/%s: %w", from.Namespace, from.Name, err)
+	}
+	to.TypeMeta, to.Status = metav1.TypeMeta{}, addonv1alpha1.ManagedClusterAddOnStatus{}
+	if namespace, ok := to.Annotations[addonv1beta1.InstallNamespaceAnnotation]; ok {
+		to.Spec.InstallNamespace = namespace //nolint:staticcheck // the field of the stored version
+		delete(to.Annotations, addonv1beta1.InstallNamespaceAnnotation)
+	}
+	return nil
+}
+
+// same are the fields of the status that are the same in both versions.
+var same = map[string]bool{"conditions": true, "relatedObjects": true, "addOnMeta": true, "supportedConfigs": true, "namespace": true, "healthCheck": true}
+
+// translate translates a merge patch of the status or the metadata. It reports whether it
+// could: it knows every field of the patch.
+func translate(kind types.PatchType, patch []byte) (translated []byte, ok bool) {
+	var content struct {
+		Metadata map[string]json.RawMessage `json:"metadata,omitempty"`
+		Status   map[string]json.RawMessage `json:"status,omitempty"`
+	}
+	var every map[string]json.RawMessage
+	if kind != types.MergePatchType || json.Unmarshal(patch, &every) != nil || json.Unmarshal(patch, &content) != nil {
+		return nil, false
+	}
+	for field := range every {
+		if field != "metadata" && field != "status" {
+			return nil, false
+		}
+	}
+	if _, ok := content.Metadata["annotations"]; ok { // one of them is a field of the spec
+		return nil, false
+	}
+	for field := range content.Status {
+		if !same[field] && field != "registrations" {
+			return nil, false
+		}
+	}
+	if registrations, ok := content.Status["registrations"]; ok && !translateRegistrations(registrations, content.Status) {
+		return nil, false
+	}
+	translated, err := json.Marshal(content)
+	return translated, err == nil
+}
+
+// translateRegistrations sets the fields of the stored version. There the driver is a field
+// of the status.
+func translateRegistrations(registrations json.RawMessage, status map[string]json.RawMessage) bool {
+	var from addonv1beta1.ManagedClusterAddOnStatus
+	var to addonv1alpha1.ManagedClusterAddOnStatus
+	if json.Unmarshal(registrations, &from.Registrations) != nil ||
+		addonv1beta1.Convert_v1beta1_ManagedClusterAddOnStatus_To_v1alpha1_ManagedClusterAddOnStatus(&from, &to, nil) != nil {
+		return false
+	}
+	list, err := json.Marshal(to.Registrations)
+	if err != nil {
+		return false
+	}
+	status["registrations"], status["kubeClientDriver"] = list, json.RawMessage("null")
+	if to.KubeClientDriver != "" {
+		driver, err := json.Marshal(to.KubeClientDriver)
+		if err != nil {
+			return false
+		}
+		status["kubeClientDriver"] = driver
+	}
+	return true
+}
