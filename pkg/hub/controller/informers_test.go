@@ -10,12 +10,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
 	addonv1beta1 "open-cluster-management.io/api/addon/v1beta1"
 	addonfake "open-cluster-management.io/api/client/addon/clientset/versioned/fake"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
+
+	"open-cluster-management.io/helloworld-addon/pkg/hub/turns"
 )
 
 func TestAwaitSync(t *testing.T) {
@@ -64,7 +68,7 @@ func TestAwaitSync(t *testing.T) {
 	}
 }
 
-// TestStoredVersion: ManagedClusterAddOns are read in the version that the hub stores.
+// TestStoredVersion: ManagedClusterAddOns are read and written in the version that the hub stores.
 func TestStoredVersion(t *testing.T) {
 	for hash, want := range map[string]string{"xaW1JUoc3Ws=": "v1alpha1", "fpELxpXcuSs=": "v1beta1", "": "v1beta1"} {
 		t.Run(hash, func(t *testing.T) {
@@ -83,10 +87,16 @@ func TestStoredVersion(t *testing.T) {
 			if err := i.awaitSync(ctx, time.Minute); err != nil {
 				t.Fatal(err)
 			}
+			writing := c.with(turns.New(i.addon.Addon().V1beta1().ManagedClusterAddOns().Lister(), clock.RealClock{})).addon
+			_, _ = writing.AddonV1beta1().ManagedClusterAddOns("cluster1").Patch(ctx, "helloworld", types.MergePatchType, []byte("{}"), metav1.PatchOptions{})
+			var got []string
 			for _, action := range c.addon.(*addonfake.Clientset).Actions() {
-				if r := action.GetResource(); r.Resource == "managedclusteraddons" && r.Version != want {
-					t.Errorf("%s in %s, want %s", action.GetVerb(), r.Version, want)
+				if r := action.GetResource(); r.Resource == "managedclusteraddons" {
+					got = append(got, action.GetVerb()+" "+r.Version)
 				}
+			}
+			if diff := cmp.Diff([]string{"list " + want, "watch " + want, "patch " + want}, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
 	}
