@@ -6,7 +6,9 @@
 // enabled on a fleet such a cache is seconds to minutes behind, and writes from it are
 // refused as conflicts (docs/upstream/ocm-addon-conversion.md).
 //
-// The package finds the stored version, but it does not follow a change of it.
+// A hub that no longer serves v1alpha1 gets every request in v1beta1, after one in v1alpha1
+// that it does not find. The package does not notice that a hub stores v1beta1 but still
+// serves v1alpha1: that costs what it saves now, until the controller restarts.
 package stored
 
 import (
@@ -40,11 +42,14 @@ func InV1alpha1(served []metav1.APIResource) bool {
 
 // AddOns lists and watches the ManagedClusterAddOns of all namespaces that tweak selects.
 func AddOns(client addonclient.Interface, tweak func(*metav1.ListOptions)) cache.ListerWatcher {
-	addOns := client.AddonV1alpha1().ManagedClusterAddOns(metav1.NamespaceAll)
+	addOns, unstored := client.AddonV1alpha1().ManagedClusterAddOns(metav1.NamespaceAll), client.AddonV1beta1().ManagedClusterAddOns(metav1.NamespaceAll)
 	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			tweak(&options)
 			list, err := addOns.List(ctx, options)
+			if apierrors.IsNotFound(err) {
+				return unstored.List(ctx, options)
+			}
 			if err != nil {
 				return nil, err
 			}
@@ -59,6 +64,9 @@ func AddOns(client addonclient.Interface, tweak func(*metav1.ListOptions)) cache
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 			tweak(&options)
 			events, err := addOns.Watch(ctx, options)
+			if apierrors.IsNotFound(err) {
+				return unstored.Watch(ctx, options)
+			}
 			if err != nil {
 				return nil, err
 			}

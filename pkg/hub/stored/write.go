@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	addonv1alpha1 "open-cluster-management.io/api/addon/v1alpha1"
@@ -16,7 +17,8 @@ import (
 
 // Client returns a client whose updates and merge patches of ManagedClusterAddOns in
 // v1beta1 are sent in v1alpha1. A patch that it cannot translate is sent as it is: the
-// hub's webhook then converts it.
+// hub's webhook then converts it. So is a write whose add-on is not found in v1alpha1,
+// because the answer does not tell whether the version or the add-on is missing.
 func Client(client addonclient.Interface) addonclient.Interface { return converting{client} }
 
 type converting struct{ addonclient.Interface }
@@ -49,18 +51,22 @@ func (c convertingIn) Update(ctx context.Context, addOn *addonv1beta1.ManagedClu
 		return nil, err
 	}
 	updated, err := c.stored.Update(ctx, &to, options)
+	if apierrors.IsNotFound(err) {
+		return c.ManagedClusterAddOnInterface.Update(ctx, addOn, options)
+	}
 	return result(updated, err)
 }
 
 // Patch patches the add-on.
 func (c convertingIn) Patch(ctx context.Context, name string, kind types.PatchType, patch []byte, options metav1.PatchOptions,
 	subresources ...string) (*addonv1beta1.ManagedClusterAddOn, error) {
-	translated, ok := translate(kind, patch)
-	if !ok {
-		return c.ManagedClusterAddOnInterface.Patch(ctx, name, kind, patch, options, subresources...)
+	if translated, ok := translate(kind, patch); ok {
+		patched, err := c.stored.Patch(ctx, name, kind, translated, options, subresources...)
+		if !apierrors.IsNotFound(err) {
+			return result(patched, err)
+		}
 	}
-	patched, err := c.stored.Patch(ctx, name, kind, translated, options, subresources...)
-	return result(patched, err)
+	return c.ManagedClusterAddOnInterface.Patch(ctx, name, kind, patch, options, subresources...)
 }
 
 func result(addOn *addonv1alpha1.ManagedClusterAddOn, err error) (*addonv1beta1.ManagedClusterAddOn, error) {

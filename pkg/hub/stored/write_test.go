@@ -7,8 +7,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/cache"
 	addonv1alpha1 "open-cluster-management.io/api/addon/v1alpha1"
 	addonv1beta1 "open-cluster-management.io/api/addon/v1beta1"
 	addonfake "open-cluster-management.io/api/client/addon/clientset/versioned/fake"
@@ -147,4 +152,39 @@ func TestClient(t *testing.T) {
 			t.Error("no error")
 		}
 	})
+}
+
+// TestNoLongerServed: OCM was upgraded to a version without v1alpha1 while the controller runs.
+func TestNoLongerServed(t *testing.T) {
+	client := addonfake.NewSimpleClientset(converted("cluster1", "7"))
+	client.PrependReactor("*", "managedclusteraddons", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		resource := action.GetResource()
+		return resource.Version == "v1alpha1", nil, apierrors.NewNotFound(resource.GroupResource(), "")
+	})
+	client.PrependWatchReactor("managedclusteraddons", func(action clienttesting.Action) (bool, watch.Interface, error) {
+		resource := action.GetResource()
+		return resource.Version == "v1alpha1", nil, apierrors.NewNotFound(resource.GroupResource(), "")
+	})
+	lister := AddOns(client, func(*metav1.ListOptions) {})
+	list, err := cache.ToListerWithContext(lister).ListWithContext(t.Context(), metav1.ListOptions{})
+	if err != nil || len(list.(*addonv1beta1.ManagedClusterAddOnList).Items) != 1 {
+		t.Errorf("listed %v, %v", list, err)
+	}
+	events, err := cache.ToWatcherWithContext(lister).WatchWithContext(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer events.Stop()
+	addOns := Client(client).AddonV1beta1().ManagedClusterAddOns("cluster1")
+	patched, err := addOns.Patch(t.Context(), "helloworld", types.MergePatchType, []byte(`{"status":{"namespace":"there"}}`), metav1.PatchOptions{}, "status")
+	if err != nil || patched.Status.Namespace != "there" {
+		t.Errorf("patched %v, %v", patched, err)
+	}
+	updated, err := addOns.Update(t.Context(), converted("cluster1", "7"), metav1.UpdateOptions{})
+	if err != nil || updated.Status.Namespace == "there" {
+		t.Errorf("updated %v, %v", updated, err)
+	}
+	if event := <-events.ResultChan(); event.Type != watch.Modified {
+		t.Errorf("the watch has %v", event)
+	}
 }
