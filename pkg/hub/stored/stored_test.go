@@ -43,7 +43,7 @@ func TestInV1alpha1(t *testing.T) {
 func stored(name, version string) *addonv1alpha1.ManagedClusterAddOn {
 	return &addonv1alpha1.ManagedClusterAddOn{
 		ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: "helloworld", UID: "uid", ResourceVersion: version, Finalizers: []string{"f"}},
-		Spec:       addonv1alpha1.ManagedClusterAddOnSpec{InstallNamespace: "here"},
+		Spec:       addonv1alpha1.ManagedClusterAddOnSpec{InstallNamespace: "here"}, //nolint:staticcheck // the field of the stored version
 		Status:     addonv1alpha1.ManagedClusterAddOnStatus{Conditions: []metav1.Condition{{Type: "Configured", Status: metav1.ConditionTrue}}},
 	}
 }
@@ -103,7 +103,7 @@ func TestAddOns(t *testing.T) {
 	}
 	create(stored("cluster1", "7"))
 	var tweaked bool
-	lister := AddOns(client, func(options *metav1.ListOptions) { tweaked = true })
+	lister := AddOns(client, func(*metav1.ListOptions) { tweaked = true })
 	informer := cache.NewSharedIndexInformer(lister, &addonv1beta1.ManagedClusterAddOn{}, 0, cache.Indexers{})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

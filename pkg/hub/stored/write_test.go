@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	clienttesting "k8s.io/client-go/testing"
@@ -122,7 +123,7 @@ func TestClient(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			addOn, err := client.Tracker().Get(addonv1alpha1.SchemeGroupVersion.WithResource("managedclusteraddons"), "cluster1", "helloworld")
+			addOn, err := client.Tracker().Get(schema.GroupVersion(addonv1alpha1.GroupVersion).WithResource("managedclusteraddons"), "cluster1", "helloworld")
 			if err != nil {
 				t.Fatal(err)
 			}
