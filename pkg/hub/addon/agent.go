@@ -129,13 +129,20 @@ func hookFinalizer(addon *addonv1beta1.ManagedClusterAddOn, shipped *install.Shi
 // whose config was deleted without running the hook.
 var errNotConfigured = errors.New("OCM's add-on manager has not settled the add-on's configuration yet: see the condition Configured")
 
-// MayDeploy reports whether the framework is to register and deploy the add-on: a new one
-// not before OCM's add-on manager has configured it. The condition Configured is OCM's own
-// report. There are two reasons. OCM and the framework write the same object, and would
-// refuse each other's writes. And Manifests returns errNotConfigured for such an add-on,
-// which the framework would write to the condition ManifestApplied and soon overwrite, on
-// every cluster on which the add-on is enabled. A ManifestApplied that is there already has
-// to be kept up to date.
+// MayRegister reports whether the framework is to register the add-on: a new one not before
+// OCM's add-on manager has configured it, because both write the same object and would
+// refuse each other's writes. An add-on with configs of its own is registered at once: OCM
+// reports them as not supported until the registration has listed what is.
+// https://github.com/open-cluster-management-io/ocm/blob/v1.2.1/pkg/addon/controllers/addonprogressing/controller.go
+func (a *AgentAddon) MayRegister(addon *addonv1beta1.ManagedClusterAddOn) bool {
+	return len(addon.Spec.Configs) > 0 || a.MayDeploy(addon)
+}
+
+// MayDeploy reports whether the framework is to deploy the add-on: a new one not before
+// OCM's add-on manager has configured it. Manifests returns errNotConfigured for such an
+// add-on, which the framework would write to the condition ManifestApplied and soon
+// overwrite, on every cluster on which the add-on is enabled. The condition Configured is
+// OCM's own report. A ManifestApplied that is there already has to be kept up to date.
 func (a *AgentAddon) MayDeploy(addon *addonv1beta1.ManagedClusterAddOn) bool {
 	applied := meta.FindStatusCondition(addon.Status.Conditions, addonv1beta1.ManagedClusterAddOnManifestApplied)
 	if addon.DeletionTimestamp != nil || isConfigured(addon) || applied != nil {

@@ -46,3 +46,27 @@ func TestMayDeploy(t *testing.T) {
 		})
 	}
 }
+
+func TestMayRegister(t *testing.T) {
+	own := hubobjects.AddOn("cluster2", "")
+	own.Status.Conditions = nil
+	own.Spec.Configs = []addonv1beta1.AddOnConfig{{ConfigReferent: addonv1beta1.ConfigReferent{Name: "config"}}}
+	plain := hubobjects.AddOn("cluster2", "")
+	plain.Status.Conditions = nil
+	tests := []struct {
+		name, reason string
+		addOn        *addonv1beta1.ManagedClusterAddOn
+		want         bool
+	}{
+		{name: "just enabled", addOn: plain, want: false, reason: "OCM's add-on manager writes it now"},
+		{name: "just enabled, with a config of its own", addOn: own, want: true, reason: "OCM reports the config as not supported until then"},
+		{name: "configured", addOn: hubobjects.AddOn("cluster2", ""), want: true},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if got := newTestAddon(t, "image").MayRegister(test.addOn); got != test.want {
+				t.Errorf("got %t: %s", got, test.reason)
+			}
+		})
+	}
+}

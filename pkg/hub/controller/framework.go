@@ -65,7 +65,7 @@ func newFramework(c *clients, works workclient.Interface, i *informers, added *a
 	byName := utils.FilterByAddonName(agents)
 	return []frameworkController{
 		{agentdeploy.NewAddonDeployController(works, c.addon, clusters, addOns, i.work.Work().V1().ManifestWorks(), agents, added.MayDeploy), workers, true},
-		{registration.NewAddonRegistrationController(c.addon, clusters, addOns, agents, added.MayDeploy), workers, true},
+		{registration.NewAddonRegistrationController(c.addon, clusters, addOns, agents, added.MayRegister), workers, true},
 		{addonconfig.NewAddonConfigController(c.addon, addOns, management, i.dynamic, configs, byName), workers, true},
 		{cmamanagedby.NewCMAManagedByController(c.addon, management, agents, byName), 1, false},
 		{cmaconfig.NewCMAConfigController(c.addon, management, i.dynamic, configs, byName), 1, false},

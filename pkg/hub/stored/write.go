@@ -17,8 +17,7 @@ import (
 
 // Client returns a client whose updates and merge patches of ManagedClusterAddOns in
 // v1beta1 are sent in v1alpha1. A patch that it cannot translate is sent as it is: the
-// hub's webhook then converts it. So is a write whose add-on is not found in v1alpha1,
-// because the answer does not tell whether the version or the add-on is missing.
+// hub's webhook then converts it. So is a write that v1alpha1 alone may refuse.
 func Client(client addonclient.Interface) addonclient.Interface { return converting{client} }
 
 type converting struct{ addonclient.Interface }
@@ -51,7 +50,7 @@ func (c convertingIn) Update(ctx context.Context, addOn *addonv1beta1.ManagedClu
 		return nil, err
 	}
 	updated, err := c.stored.Update(ctx, &to, options)
-	if apierrors.IsNotFound(err) {
+	if fallsBack(err) {
 		return c.ManagedClusterAddOnInterface.Update(ctx, addOn, options)
 	}
 	return result(updated, err)
@@ -62,12 +61,16 @@ func (c convertingIn) Patch(ctx context.Context, name string, kind types.PatchTy
 	subresources ...string) (*addonv1beta1.ManagedClusterAddOn, error) {
 	if translated, ok := translate(kind, patch); ok {
 		patched, err := c.stored.Patch(ctx, name, kind, translated, options, subresources...)
-		if !apierrors.IsNotFound(err) {
+		if !fallsBack(err) {
 			return result(patched, err)
 		}
 	}
 	return c.ManagedClusterAddOnInterface.Patch(ctx, name, kind, patch, options, subresources...)
 }
+
+// fallsBack reports whether the same write in v1beta1 may succeed: v1alpha1 may no longer be
+// served, and its schema checks an install namespace that is an annotation in v1beta1.
+func fallsBack(err error) bool { return apierrors.IsNotFound(err) || apierrors.IsInvalid(err) }
 
 func result(addOn *addonv1alpha1.ManagedClusterAddOn, err error) (*addonv1beta1.ManagedClusterAddOn, error) {
 	if err != nil || addOn == nil {
@@ -105,8 +108,8 @@ func translate(kind types.PatchType, patch []byte) (translated []byte, ok bool) 
 	if kind != types.MergePatchType || json.Unmarshal(patch, &every) != nil || json.Unmarshal(patch, &content) != nil {
 		return nil, false
 	}
-	for field := range every {
-		if field != "metadata" && field != "status" {
+	for field, value := range every {
+		if field != "metadata" && field != "status" || string(value) == "null" {
 			return nil, false
 		}
 	}
@@ -114,37 +117,62 @@ func translate(kind types.PatchType, patch []byte) (translated []byte, ok bool) 
 		return nil, false
 	}
 	for field := range content.Status {
-		if !same[field] && field != "registrations" {
+		if !same[field] && field != "registrations" && field != "configReferences" {
 			return nil, false
 		}
 	}
-	if registrations, ok := content.Status["registrations"]; ok && !translateRegistrations(registrations, content.Status) {
+	if !translateRegistrations(content.Status) || !translateConfigReferences(content.Status) {
 		return nil, false
 	}
 	translated, err := json.Marshal(content)
 	return translated, err == nil
 }
 
-// translateRegistrations sets the fields of the stored version. There the driver is a field
-// of the status.
-func translateRegistrations(registrations json.RawMessage, status map[string]json.RawMessage) bool {
+// translateRegistrations replaces the registrations. In the stored version the driver is a
+// field of the status.
+func translateRegistrations(status map[string]json.RawMessage) bool {
+	registrations, ok := status["registrations"]
+	if !ok {
+		return true
+	}
 	var from addonv1beta1.ManagedClusterAddOnStatus
 	var to addonv1alpha1.ManagedClusterAddOnStatus
 	if json.Unmarshal(registrations, &from.Registrations) != nil ||
 		addonv1beta1.Convert_v1beta1_ManagedClusterAddOnStatus_To_v1alpha1_ManagedClusterAddOnStatus(&from, &to, nil) != nil {
 		return false
 	}
-	list, err := json.Marshal(to.Registrations)
-	if err != nil {
+	var driver *string
+	if to.KubeClientDriver != "" {
+		driver = &to.KubeClientDriver
+	}
+	return set(status, "registrations", to.Registrations) && set(status, "kubeClientDriver", driver)
+}
+
+// translateConfigReferences replaces the references. The stored version repeats the name of
+// the desired config, which it requires.
+func translateConfigReferences(status map[string]json.RawMessage) bool {
+	references, ok := status["configReferences"]
+	if !ok {
+		return true
+	}
+	var from addonv1beta1.ManagedClusterAddOnStatus
+	var to addonv1alpha1.ManagedClusterAddOnStatus
+	if json.Unmarshal(references, &from.ConfigReferences) != nil ||
+		addonv1beta1.Convert_v1beta1_ManagedClusterAddOnStatus_To_v1alpha1_ManagedClusterAddOnStatus(&from, &to, nil) != nil {
 		return false
 	}
-	status["registrations"], status["kubeClientDriver"] = list, json.RawMessage("null")
-	if to.KubeClientDriver != "" {
-		driver, err := json.Marshal(to.KubeClientDriver)
-		if err != nil {
+	for i := range to.ConfigReferences {
+		reference := &to.ConfigReferences[i]
+		if reference.DesiredConfig == nil {
 			return false
 		}
-		status["kubeClientDriver"] = driver
+		reference.ConfigReferent = reference.DesiredConfig.ConfigReferent //nolint:staticcheck // the field of the stored version
 	}
-	return true
+	return set(status, "configReferences", to.ConfigReferences)
+}
+
+func set(status map[string]json.RawMessage, field string, value any) bool {
+	content, err := json.Marshal(value)
+	status[field] = content
+	return err == nil
 }

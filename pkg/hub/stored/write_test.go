@@ -57,7 +57,11 @@ func TestTranslate(t *testing.T) {
 		{name: "of another signer", patch: `{"status":{"registrations":[{"type":"customSigner","customSigner":{"signerName":"example.com/s","subject":{"user":"u","organizationUnits":["o"]}}}]}}`},
 		{name: "no registration", patch: `{"status":{"registrations":null}}`},
 		{name: "nothing", patch: `{}`},
-		{name: "a field of another shape", patch: `{"status":{"configReferences":[]}}`, asItIs: true, reason: "the hub's webhook converts it"},
+		{name: "configs", patch: `{"status":{"configReferences":[{"group":"g","resource":"r","lastObservedGeneration":2,"desiredConfig":{"namespace":"n","name":"c","specHash":"h"},"lastAppliedConfig":{"namespace":"n","name":"b","specHash":"i"}}]}}`},
+		{name: "no config", patch: `{"status":{"configReferences":null}}`},
+		{name: "a config that nothing names", patch: `{"status":{"configReferences":[{"group":"g","resource":"r","lastObservedGeneration":2}]}}`, asItIs: true,
+			reason: "the stored version requires the name"},
+		{name: "the whole status", patch: `{"status":null}`, asItIs: true, reason: "the driver would go with it"},
 		{name: "an unknown field", patch: `{"status":{"new":1}}`, asItIs: true},
 		{name: "the spec", patch: `{"spec":{"configs":[]}}`, asItIs: true},
 		{name: "annotations", patch: `{"metadata":{"annotations":{"addon.open-cluster-management.io/v1alpha1-install-namespace":"there"}}}`, asItIs: true,
@@ -187,5 +191,32 @@ func TestNoLongerServed(t *testing.T) {
 	}
 	if event := <-events.ResultChan(); event.Type != watch.Modified {
 		t.Errorf("the watch has %v", event)
+	}
+}
+
+// TestRefused: what v1alpha1 refuses as invalid is sent in v1beta1, and no other error is.
+func TestRefused(t *testing.T) {
+	kind := schema.GroupKind{Group: addonv1alpha1.GroupName, Kind: "ManagedClusterAddOn"}
+	for want, refusal := range map[int]error{2: apierrors.NewInvalid(kind, "helloworld", nil), 1: apierrors.NewConflict(schema.GroupResource{}, "helloworld", nil)} {
+		client := addonfake.NewSimpleClientset(converted("cluster1", "7"))
+		client.PrependReactor("*", "managedclusteraddons", func(action clienttesting.Action) (bool, runtime.Object, error) {
+			return action.GetResource().Version == "v1alpha1", nil, refusal
+		})
+		addOns := Client(client).AddonV1beta1().ManagedClusterAddOns("cluster1")
+		for _, write := range []func() error{
+			func() error {
+				_, err := addOns.Update(t.Context(), converted("cluster1", "7"), metav1.UpdateOptions{})
+				return err
+			},
+			func() error {
+				_, err := addOns.Patch(t.Context(), "helloworld", types.MergePatchType, []byte(`{}`), metav1.PatchOptions{})
+				return err
+			},
+		} {
+			client.ClearActions()
+			if err := write(); (err == nil) != (want == 2) || len(client.Actions()) != want {
+				t.Errorf("%v: got %v after %d requests, want %d", refusal, err, len(client.Actions()), want)
+			}
+		}
 	}
 }
