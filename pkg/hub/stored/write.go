@@ -166,7 +166,7 @@ func translateConfigReferences(status map[string]json.RawMessage) bool {
 		if reference.DesiredConfig == nil {
 			return false
 		}
-		reference.ConfigReferent = reference.DesiredConfig.ConfigReferent //nolint:staticcheck // the field of the stored version
+		reference.ConfigReferent = reference.DesiredConfig.ConfigReferent
 	}
 	return set(status, "configReferences", to.ConfigReferences)
 }
