@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	addonv1beta1 "open-cluster-management.io/api/addon/v1beta1"
 
-	"open-cluster-management.io/helloworld-addon/manifests"
 	"open-cluster-management.io/helloworld-addon/pkg/hub/stored"
 )
 
@@ -21,11 +20,11 @@ import (
 func storedIsConverted(t *testing.T, env *environment) {
 	for _, c := range []*cluster{env.first(), env.second()} {
 		eventually(t, "the same add-on from both", func(ctx context.Context) error {
-			from, err := env.hub.addon.AddonV1alpha1().ManagedClusterAddOns(c.name).Get(ctx, manifests.AddonName, metav1.GetOptions{})
+			from, err := env.hub.addon.AddonV1alpha1().ManagedClusterAddOns(c.name).Get(ctx, "helloworld", metav1.GetOptions{})
 			if err != nil {
 				return err
 			}
-			want, err := env.hub.addon.AddonV1beta1().ManagedClusterAddOns(c.name).Get(ctx, manifests.AddonName, metav1.GetOptions{})
+			want, err := env.hub.addon.AddonV1beta1().ManagedClusterAddOns(c.name).Get(ctx, "helloworld", metav1.GetOptions{})
 			if err != nil {
 				return err
 			}
