@@ -98,13 +98,7 @@ func TestFrameworkWaitsForConfiguration(t *testing.T) {
 			}
 			i := newInformers(c, withLastKnown)
 			controllers := newFramework(c, c.work, i, addon.New("image", c.kube, i.cache()))
-			ctx, cancel := context.WithCancel(t.Context())
-			defer i.shutdown()
-			defer cancel()
-			i.start(ctx)
-			if err := i.awaitSync(ctx, time.Minute); err != nil {
-				t.Fatal(err)
-			}
+			startInformers(t, i)
 			addOns.ClearActions()
 			for _, controller := range controllers {
 				if !controller.perCluster || controller.Name() == "addon-config-controller" {

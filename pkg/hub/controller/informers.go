@@ -62,14 +62,14 @@ type clients struct {
 	cluster clusterclient.Interface
 	work    workclient.Interface
 	dynamic dynamic.Interface
-	// readsStored is set to read ManagedClusterAddOns in the version that is stored.
-	readsStored bool
+	// usesStored is set to read and write ManagedClusterAddOns in v1alpha1, which is stored.
+	usesStored bool
 }
 
 // newClients returns the clients of a hub that serves these resources.
 func newClients(config *rest.Config, resources served) (*clients, error) {
 	var errs [5]error
-	c := clients{readsStored: stored.InV1alpha1(resources[addonv1beta1.GroupVersion.String()])}
+	c := clients{usesStored: stored.InV1alpha1(resources[addonv1beta1.GroupVersion.String()])}
 	c.kube, errs[0] = kubernetes.NewForConfig(config)
 	c.addon, errs[1] = addonclient.NewForConfig(config)
 	c.cluster, errs[2] = clusterclient.NewForConfig(config)
@@ -84,7 +84,7 @@ func newClients(config *rest.Config, resources served) (*clients, error) {
 // with returns the clients, whose writes of ManagedClusterAddOns are sent in the stored
 // version and recorded for order.
 func (c clients) with(order *turns.Turns) *clients {
-	if c.readsStored {
+	if c.usesStored {
 		c.addon = stored.Client(c.addon)
 	}
 	c.addon = order.Client(c.addon)
@@ -116,7 +116,7 @@ func newInformers(c *clients, wrap func(cache.SharedIndexInformer) cache.SharedI
 	}
 	i.watchKube(wrap)
 	i.watchClusters(wrap)
-	i.watchAddOns(c.readsStored, wrap)
+	i.watchAddOns(c.usesStored, wrap)
 	i.watchWorks(wrap)
 	// SetTransform fails only on an informer that has been started.
 	utilruntime.HandleError(i.dynamic.ForResource(utils.AddOnDeploymentConfigGVR).Informer().SetTransform(slim))
@@ -157,14 +157,14 @@ func (i *informers) watchClusters(wrap func(cache.SharedIndexInformer) cache.Sha
 
 // watchAddOns creates the informers of this add-on's objects, with the framework's
 // indexes.
-func (i *informers) watchAddOns(readsStored bool, wrap func(cache.SharedIndexInformer) cache.SharedIndexInformer) {
+func (i *informers) watchAddOns(usesStored bool, wrap func(cache.SharedIndexInformer) cache.SharedIndexInformer) {
 	i.addon.InformerFor(&addonv1beta1.ManagedClusterAddOn{}, func(c addonclient.Interface, resync time.Duration) cache.SharedIndexInformer {
 		indexers := cache.Indexers{
 			cache.NamespaceIndex:                 cache.MetaNamespaceIndexFunc,
 			index.ManagedClusterAddonByNamespace: index.IndexManagedClusterAddonByNamespace,
 			index.AddonByConfig:                  index.IndexAddonByConfig,
 		}
-		if readsStored {
+		if usesStored {
 			return wrap(cache.NewSharedIndexInformer(stored.AddOns(c, named(manifests.AddonName)), &addonv1beta1.ManagedClusterAddOn{}, resync, indexers))
 		}
 		return wrap(addoninformersv1beta1.NewFilteredManagedClusterAddOnInformer(c, metav1.NamespaceAll, resync, indexers, named(manifests.AddonName)))

@@ -78,7 +78,7 @@ func TestStoredVersion(t *testing.T) {
 				t.Fatal(err)
 			}
 			c := emptyHub(func(*addonfake.Clientset) {})
-			c.readsStored = hub.readsStored
+			c.usesStored = hub.usesStored
 			of := metav1.ObjectMeta{Namespace: "cluster1", Name: "helloworld"}
 			for _, addOn := range []runtime.Object{&addonv1alpha1.ManagedClusterAddOn{ObjectMeta: of}, &addonv1beta1.ManagedClusterAddOn{ObjectMeta: of}} {
 				if err := c.addon.(*addonfake.Clientset).Tracker().Add(addOn); err != nil {
@@ -87,13 +87,7 @@ func TestStoredVersion(t *testing.T) {
 			}
 			i := newInformers(c, withLastKnown)
 			i.addon.Addon().V1beta1().ManagedClusterAddOns().Informer()
-			ctx, cancel := context.WithCancel(t.Context())
-			defer i.shutdown()
-			defer cancel()
-			i.start(ctx)
-			if err := i.awaitSync(ctx, time.Minute); err != nil {
-				t.Fatal(err)
-			}
+			ctx := startInformers(t, i)
 			writing := c.with(turns.New(i.addon.Addon().V1beta1().ManagedClusterAddOns().Lister(), clock.RealClock{})).addon
 			_, _ = writing.AddonV1beta1().ManagedClusterAddOns("cluster1").Patch(ctx, "helloworld", types.MergePatchType, []byte("{}"), metav1.PatchOptions{})
 			got := map[string]string{}

@@ -93,13 +93,7 @@ func TestFrameworkSurvivesTombstones(t *testing.T) {
 // The framework must use no informer that newInformers does not wrap.
 func TestEveryTypedInformerIsWrapped(t *testing.T) {
 	i := startFramework(t, withLastKnown)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer i.shutdown()
-	defer cancel()
-	i.start(ctx)
-	if err := i.awaitSync(ctx, time.Minute); err != nil {
-		t.Fatal(err)
-	}
+	ctx := startInformers(t, i)
 	got := map[string]bool{}
 	for _, synced := range []map[reflect.Type]bool{
 		i.kube.WaitForCacheSync(ctx.Done()), i.addon.WaitForCacheSync(ctx.Done()),
@@ -188,6 +182,22 @@ func (r *handlerRecorder) AddEventHandler(handler cache.ResourceEventHandler) (c
 func startFramework(t *testing.T, wrap func(cache.SharedIndexInformer) cache.SharedIndexInformer) *informers {
 	t.Helper()
 	return startFrameworkOn(t, func(*addonfake.Clientset) {}, wrap)
+}
+
+// startInformers starts the informers until the test ends, and returns their context when
+// their caches have synced.
+func startInformers(t *testing.T, i *informers) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(func() {
+		cancel()
+		i.shutdown()
+	})
+	i.start(ctx)
+	if err := i.awaitSync(ctx, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	return ctx
 }
 
 // startFrameworkOn is startFramework with an add-on API that prepare has changed.

@@ -121,45 +121,34 @@ func translate(kind types.PatchType, patch []byte) (translated []byte, ok bool) 
 			return nil, false
 		}
 	}
-	if !translateRegistrations(content.Status) || !translateConfigReferences(content.Status) {
+	if !translateStatus(patch, content.Status) {
 		return nil, false
 	}
 	translated, err := json.Marshal(content)
 	return translated, err == nil
 }
 
-// translateRegistrations replaces the registrations. In the stored version the driver is a
-// field of the status.
-func translateRegistrations(status map[string]json.RawMessage) bool {
-	registrations, ok := status["registrations"]
-	if !ok {
-		return true
-	}
-	var from addonv1beta1.ManagedClusterAddOnStatus
+// translateStatus replaces the fields of a patch's status that differ. In the stored version
+// the driver is a field of the status, and each reference repeats the name of the desired
+// config, which is required.
+func translateStatus(patch []byte, status map[string]json.RawMessage) bool {
+	var from addonv1beta1.ManagedClusterAddOn
 	var to addonv1alpha1.ManagedClusterAddOnStatus
-	if json.Unmarshal(registrations, &from.Registrations) != nil ||
-		addonv1beta1.Convert_v1beta1_ManagedClusterAddOnStatus_To_v1alpha1_ManagedClusterAddOnStatus(&from, &to, nil) != nil {
+	if json.Unmarshal(patch, &from) != nil ||
+		addonv1beta1.Convert_v1beta1_ManagedClusterAddOnStatus_To_v1alpha1_ManagedClusterAddOnStatus(&from.Status, &to, nil) != nil {
 		return false
 	}
-	var driver *string
-	if to.KubeClientDriver != "" {
-		driver = &to.KubeClientDriver
+	if _, ok := status["registrations"]; ok {
+		var driver *string
+		if to.KubeClientDriver != "" {
+			driver = &to.KubeClientDriver
+		}
+		if !set(status, "registrations", to.Registrations) || !set(status, "kubeClientDriver", driver) {
+			return false
+		}
 	}
-	return set(status, "registrations", to.Registrations) && set(status, "kubeClientDriver", driver)
-}
-
-// translateConfigReferences replaces the references. The stored version repeats the name of
-// the desired config, which it requires.
-func translateConfigReferences(status map[string]json.RawMessage) bool {
-	references, ok := status["configReferences"]
-	if !ok {
+	if _, ok := status["configReferences"]; !ok {
 		return true
-	}
-	var from addonv1beta1.ManagedClusterAddOnStatus
-	var to addonv1alpha1.ManagedClusterAddOnStatus
-	if json.Unmarshal(references, &from.ConfigReferences) != nil ||
-		addonv1beta1.Convert_v1beta1_ManagedClusterAddOnStatus_To_v1alpha1_ManagedClusterAddOnStatus(&from, &to, nil) != nil {
-		return false
 	}
 	for i := range to.ConfigReferences {
 		reference := &to.ConfigReferences[i]

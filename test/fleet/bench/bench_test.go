@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"os"
@@ -60,11 +61,11 @@ func TestStepIsWritten(t *testing.T) {
 			b.record.Add(record.Figure{Step: record.Idle, Metric: "m", Value: float64(n)})
 			return nil
 		})
-		content, err := os.Open(b.JSON)
+		content, err := os.ReadFile(b.JSON)
 		if err != nil {
 			t.Fatal(err)
 		}
-		written, err := record.Read(content)
+		written, err := record.Read(bytes.NewReader(content))
 		if err != nil {
 			t.Fatal(err)
 		}
