@@ -51,10 +51,11 @@ type Options struct {
 	Out  io.Writer
 }
 
-// Full are the times of a whole run.
+// Full are the times of a whole run. To enable the add-on takes the hub and OCM's agents up to a second
+// for each cluster on two cores, so the limit grows with the fleet.
 func Full(clusters int) steps.Times {
 	return steps.Times{Settle: 5 * time.Minute, Idle: 10 * time.Minute, Cut: 5 * time.Minute, Deadline: time.Minute,
-		CertificateLife: 30 * time.Minute, Limit: 5*time.Minute + time.Duration(clusters)*300*time.Millisecond}
+		CertificateLife: 30 * time.Minute, Limit: 5*time.Minute + time.Duration(clusters)*1500*time.Millisecond}
 }
 
 // Quick are the times of a run that shows whether everything works, and about how fast.
