@@ -1,0 +1,10 @@
+// Package v1alpha1 has the add-on's own API on the hub: ConfigMapReplicaSet, which writes
+// ConfigMaps to every cluster that a Placement selects, and ConfigMapMirror, in which the
+// agent of a cluster reports what it has copied.
+//
+// It has types alone. Package pkg/hub/replicaset carries out ConfigMapReplicaSets, and
+// pkg/agent/report writes ConfigMapMirrors.
+//
+// +kubebuilder:object:generate=true
+// +groupName=helloworld.open-cluster-management.io
+package v1alpha1
