@@ -299,7 +299,8 @@ check: ## Check that the versions agree, and that dependency updates cover every
 	@$(RELEASE_TOOL) check
 
 .PHONY: generate
-generate: ## Write the chart's RBAC and the operator's template from the kustomize bases
+generate: bin/controller-gen ## Write the API's code and CRDs, the chart's RBAC and CRDs, and the operator's template
+	@GOFLAGS=-trimpath bin/controller-gen object crd output:crd:dir=deploy/base/crds paths=./api/...
 	@go run -trimpath ./internal/generate/cmd/generate
 
 .PHONY: check-generated
@@ -349,6 +350,10 @@ bin/ocm-kind:
 bin/golangci-lint: tools/go.mod tools/go.sum
 	@echo "building the linter, once: about a minute"
 	@cd tools && $(GO_BUILD) -ldflags '-s -w' -o $(CURDIR)/$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+
+bin/controller-gen: tools/controller-gen/go.mod tools/controller-gen/go.sum
+	@echo "building controller-gen, once: about half a minute"
+	@cd tools/controller-gen && $(GO_BUILD) -ldflags '-s -w' -o $(CURDIR)/$@ sigs.k8s.io/controller-tools/cmd/controller-gen
 
 $(CURDIR)/bin/sandbox/kubectl: bin/ocm-sandbox
 	@$(SANDBOX) build kubectl

@@ -8,9 +8,12 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
+// +kubebuilder:metadata:labels=app.kubernetes.io/part-of=helloworld-addon
+// +kubebuilder:metadata:annotations=helm.sh/resource-policy=keep
 // +kubebuilder:printcolumn:name="Synced",type=integer,JSONPath=`.status.synced`
 // +kubebuilder:printcolumn:name="ConfigMaps",type=integer,JSONPath=`.status.total`
-// +kubebuilder:printcolumn:name="Not-Synced",type=string,JSONPath=`.status.configMaps[?(@.state!="Synced")].name`
+// +kubebuilder:printcolumn:name="First-Not-Synced",type=string,JSONPath=`.status.configMaps[?(@.state!="Synced")].name`
+// +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.status.configMaps[?(@.state!="Synced")].state`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type ConfigMapMirror struct {
 	metav1.TypeMeta   `json:",inline"`
@@ -70,10 +73,13 @@ const (
 // MirroredConfigMap is the state of one ConfigMap.
 type MirroredConfigMap struct {
 	// name is that of the ConfigMap in the cluster's namespace on the hub.
+	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
 	// revision is the value of the ConfigMap's annotation
-	// helloworld.open-cluster-management.io/revision, of which state tells.
+	// helloworld.open-cluster-management.io/revision, of which state tells. A value of more than 63
+	// bytes is ignored.
 	// +optional
+	// +kubebuilder:validation:MaxLength=63
 	Revision string `json:"revision,omitempty"`
 	// +required
 	State MirrorState `json:"state"`

@@ -12,6 +12,8 @@ import (
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=cmrs
+// +kubebuilder:metadata:labels=app.kubernetes.io/part-of=helloworld-addon
+// +kubebuilder:metadata:annotations=helm.sh/resource-policy=keep
 // +kubebuilder:printcolumn:name="Clusters",type=integer,JSONPath=`.status.summary.total`
 // +kubebuilder:printcolumn:name="Updated",type=integer,JSONPath=`.status.summary.updated`
 // +kubebuilder:printcolumn:name="Synced",type=integer,JSONPath=`.status.summary.synced`
@@ -106,7 +108,7 @@ type ConfigMapReference struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="!format.dns1123Subdomain().validate(self).hasValue()",message="must be the name of a ConfigMap"
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
 	// +kubebuilder:validation:XValidation:rule="!(self in ['kube-root-ca.crt', 'openshift-service-ca.crt', 'helloworld-agent-uninstall'])",message="the add-on never copies a ConfigMap of this name"
 	Name string `json:"name"`
 }
