@@ -102,7 +102,8 @@ const (
 	AdoptTrue = "true"
 
 	// ReleaseAnnotation on the ManagedClusterAddOn, with the value ReleaseTrue,
-	// makes the agent carry out deletions that it holds.
+	// makes the agent carry out deletions that it holds. On a ConfigMapReplicaSet, with the
+	// value of status.heldRemovals.id, it releases those removals.
 	ReleaseAnnotation = Prefix + "release-deletions"
 
 	// ReleaseTrue is the value of ReleaseAnnotation that releases.
@@ -126,6 +127,28 @@ const (
 	// StoppedAnnotation on the ConfigMap UninstallMarker is the agent's confirmation that
 	// it has stopped: the value of UninstallLabel that it saw.
 	StoppedAnnotation = Prefix + "stopped"
+)
+
+// Marks of the ConfigMaps that a ConfigMapReplicaSet writes to the clusters' namespaces on the hub. One
+// that lacks any of the first three is not the set's.
+const (
+	// ManagedByReplicaSet is the value of ManagedByLabel.
+	ManagedByReplicaSet = "helloworld-replicaset-controller"
+
+	// ReplicaSetAnnotation names the set as namespace/name.
+	ReplicaSetAnnotation = Prefix + "replica-set"
+
+	// ReplicaSetUIDLabel is the UID of the set.
+	ReplicaSetUIDLabel = Prefix + "replica-set-uid"
+
+	// RevisionAnnotation is the revision of the set that the content is from.
+	RevisionAnnotation = Prefix + "revision"
+
+	// RevisionSinceAnnotation is when the cluster was given that revision, in RFC 3339.
+	RevisionSinceAnnotation = Prefix + "revision-since"
+
+	// ReplicaSetFinalizer on a ConfigMapReplicaSet keeps it until its ConfigMaps are removed.
+	ReplicaSetFinalizer = Prefix + "replica-set"
 )
 
 // ReasonUninstalled is the reason of ConditionConfigMapsSynced with which the pre-delete

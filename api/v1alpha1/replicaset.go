@@ -182,13 +182,19 @@ type ConfigMapReplicaSetStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// currentRevision is the last revision that every cluster had.
+	// currentRevision is the last revision whose rollout reached every cluster. A cluster that joins gets
+	// it until its step of the next rollout.
 	// +optional
 	CurrentRevision string `json:"currentRevision,omitempty"`
 
 	// updatedRevision is the revision that the clusters get.
 	// +optional
 	UpdatedRevision string `json:"updatedRevision,omitempty"`
+
+	// heldRemovals is set while the set's ConfigMaps are to be removed from many clusters, or a Placement is
+	// gone or empty.
+	// +optional
+	HeldRemovals *HeldRemovals `json:"heldRemovals,omitempty"`
 
 	// +optional
 	// +listType=map
@@ -204,6 +210,17 @@ type ConfigMapReplicaSetStatus struct {
 	// +listType=map
 	// +listMapKey=name
 	Placements []PlacementStatus `json:"placements,omitempty"`
+}
+
+// HeldRemovals are removals that wait, so that a mistake can be corrected.
+type HeldRemovals struct {
+	// id identifies the clusters. The annotation helloworld.open-cluster-management.io/release-deletions
+	// with this value on the set releases the removals.
+	ID string `json:"id"`
+	// clusters is how many clusters they are.
+	Clusters int32 `json:"clusters"`
+	// since is when the hold began. It begins anew when the clusters change.
+	Since metav1.Time `json:"since"`
 }
 
 // Summary counts clusters. A cluster may be counted as updated and as one of the others.
