@@ -1,18 +1,13 @@
 // Package controller is the program helloworld-controller: its options and command
-// line, and the frame in which addon-framework's AddonManager runs the add-on on a hub:
-// a check of the hub, a secure server for health and metrics, and leader election. See
-// docs/design.md#flow.
-//
-// The frame uses k8s.io/apiserver and client-go, as Kubernetes' own controllers do.
-// library-go's controllercmd offers the same, but it exits the process itself, when
-// its server fails and when the leadership is lost, and it serves profiles.
-// https://github.com/openshift/library-go/tree/14a789e09884/pkg/controller/controllercmd
+// line, and the informers, clients and workers with which addon-framework's controllers run
+// the add-on on a hub. See docs/design.md#flow.
 //
 // The framework gets informers and a client for ManifestWorks that protect it from an
 // interrupted watch (lastKnown, works). All watches of the add-on API are interrupted
 // when its conversion webhook is not reachable.
 //
-// Decisions about the add-on are in package addon.
+// Decisions about the add-on are in package addon. Package frame has what is not the add-on's:
+// the server, the leader election, the connection to the hub.
 package controller
 
 import (

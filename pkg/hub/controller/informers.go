@@ -22,7 +22,6 @@ import (
 	certificateinformers "k8s.io/client-go/informers/certificates/v1"
 	rbacinformers "k8s.io/client-go/informers/rbac/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	addonv1beta1 "open-cluster-management.io/api/addon/v1beta1"
 	addonclient "open-cluster-management.io/api/client/addon/clientset/versioned"
@@ -42,6 +41,7 @@ import (
 
 	"open-cluster-management.io/helloworld-addon/manifests"
 	"open-cluster-management.io/helloworld-addon/pkg/hub/addon"
+	"open-cluster-management.io/helloworld-addon/pkg/hub/frame"
 	"open-cluster-management.io/helloworld-addon/pkg/hub/stored"
 	"open-cluster-management.io/helloworld-addon/pkg/hub/turns"
 )
@@ -66,10 +66,11 @@ type clients struct {
 	usesStored bool
 }
 
-// newClients returns the clients of a hub that serves these resources.
-func newClients(config *rest.Config, resources served) (*clients, error) {
+// newClients returns the clients of a hub.
+func newClients(hub *frame.Hub) (*clients, error) {
 	var errs [5]error
-	c := clients{usesStored: stored.InV1alpha1(resources[addonv1beta1.GroupVersion.String()])}
+	config := hub.Config
+	c := clients{usesStored: stored.InV1alpha1(hub.Resources[addonv1beta1.GroupVersion.String()])}
 	c.kube, errs[0] = kubernetes.NewForConfig(config)
 	c.addon, errs[1] = addonclient.NewForConfig(config)
 	c.cluster, errs[2] = clusterclient.NewForConfig(config)

@@ -20,6 +20,7 @@ import (
 	addonfake "open-cluster-management.io/api/client/addon/clientset/versioned/fake"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 
+	"open-cluster-management.io/helloworld-addon/pkg/hub/frame"
 	"open-cluster-management.io/helloworld-addon/pkg/hub/turns"
 )
 
@@ -73,7 +74,8 @@ func TestAwaitSync(t *testing.T) {
 func TestStoredVersion(t *testing.T) {
 	for hash, want := range map[string]string{"xaW1JUoc3Ws=": "v1alpha1", "fpELxpXcuSs=": "v1beta1", "": "v1beta1"} {
 		t.Run(hash, func(t *testing.T) {
-			hub, err := newClients(&rest.Config{}, served{addonv1beta1.GroupVersion.String(): {{Name: "managedclusteraddons", StorageVersionHash: hash}}})
+			hub, err := newClients(&frame.Hub{Config: &rest.Config{}, Resources: frame.Resources{
+				addonv1beta1.GroupVersion.String(): {{Name: "managedclusteraddons", StorageVersionHash: hash}}}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,4 +1,4 @@
-package controller
+package frame
 
 import (
 	"net/http"

@@ -1,4 +1,4 @@
-package controller
+package frame
 
 import (
 	"context"
@@ -18,6 +18,13 @@ import (
 
 	"open-cluster-management.io/helloworld-addon/internal/testing/runtest"
 )
+
+// needed are APIs that a program needs.
+var needed = []API{
+	{"addon.open-cluster-management.io/v1beta1", []string{"addondeploymentconfigs", "clustermanagementaddons", "managedclusteraddons"}},
+	{"cluster.open-cluster-management.io/v1", []string{"managedclusters"}},
+	{"work.open-cluster-management.io/v1", []string{"manifestworks"}},
+}
 
 // hubAPI is what a hub serves, by path.
 func hubAPI() map[string][]string {
@@ -76,7 +83,7 @@ func TestAwaitHub(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			server := httptest.NewServer(test.handler)
 			defer server.Close()
-			_, err := awaitHub(t.Context(), &rest.Config{Host: server.URL}, 100*time.Millisecond)
+			_, err := awaitHub(t.Context(), &rest.Config{Host: server.URL}, needed, 100*time.Millisecond)
 			if (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
 				t.Errorf("got error %v, want %q (%s)", err, test.err, test.reason)
 			}
@@ -97,7 +104,7 @@ func TestAwaitHubWaitsForAServerThatStarts(t *testing.T) {
 		serve(hubAPI())(w, r)
 	}))
 	defer server.Close()
-	if _, err := awaitHub(t.Context(), &rest.Config{Host: server.URL}, time.Minute); err != nil {
+	if _, err := awaitHub(t.Context(), &rest.Config{Host: server.URL}, needed, time.Minute); err != nil {
 		t.Errorf("got error %v, want none", err)
 	}
 }
@@ -105,7 +112,7 @@ func TestAwaitHubWaitsForAServerThatStarts(t *testing.T) {
 func TestAwaitHubUnreachable(t *testing.T) {
 	server := httptest.NewServer(serve(nil))
 	server.Close()
-	_, err := awaitHub(t.Context(), &rest.Config{Host: server.URL}, 50*time.Millisecond)
+	_, err := awaitHub(t.Context(), &rest.Config{Host: server.URL}, needed, 50*time.Millisecond)
 	if err == nil || !strings.Contains(err.Error(), "did not answer within 50ms") || !strings.Contains(err.Error(), "connection refused") {
 		t.Errorf("got error %v, want that and why the server did not answer", err)
 	}
@@ -117,7 +124,7 @@ func TestAwaitHubCertificate(t *testing.T) {
 	server := httptest.NewTLSServer(serve(hubAPI()))
 	defer server.Close()
 	server.Config.ErrorLog = nil
-	_, err := awaitHub(t.Context(), &rest.Config{Host: server.URL}, time.Minute)
+	_, err := awaitHub(t.Context(), &rest.Config{Host: server.URL}, needed, time.Minute)
 	if err == nil || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("got error %v, want one about the certificate", err)
 	}
@@ -136,7 +143,7 @@ func TestHubConfig(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			_, err := hubConfig(&Options{Kubeconfig: test.kubeconfig})
+			_, err := hubConfig(&Options{Kubeconfig: test.kubeconfig}, "program")
 			if err == nil || !strings.Contains(err.Error(), test.err) {
 				t.Errorf("got error %v, want %q", err, test.err)
 			}
@@ -149,7 +156,7 @@ func TestAwaitHubEndsWithItsContext(t *testing.T) {
 	defer server.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := awaitHub(ctx, &rest.Config{Host: server.URL}, time.Minute); err == nil {
+	if _, err := awaitHub(ctx, &rest.Config{Host: server.URL}, needed, time.Minute); err == nil {
 		t.Error("got no error of a wait that was called off")
 	}
 }

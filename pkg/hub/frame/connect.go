@@ -1,4 +1,4 @@
-package controller
+package frame
 
 import (
 	"context"
@@ -18,11 +18,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	addonv1beta1 "open-cluster-management.io/api/addon/v1beta1"
-	clusterv1 "open-cluster-management.io/api/cluster/v1"
-	workv1 "open-cluster-management.io/api/work/v1"
 
 	"open-cluster-management.io/helloworld-addon/internal/kubeconfig"
-	"open-cluster-management.io/helloworld-addon/manifests"
 )
 
 const (
@@ -33,24 +30,55 @@ const (
 	probeTimeout = 10 * time.Second
 )
 
+// Hub is a hub that answers and has the APIs that a program needs.
+type Hub struct {
+	// Config is the configuration of the hub's clients.
+	Config *rest.Config
+	// Resources are those of the needed APIs that the hub serves.
+	Resources Resources
+}
+
+// Resources are served resources by group and version, for example
+// "work.open-cluster-management.io/v1".
+type Resources map[string][]metav1.APIResource
+
+// API is a part of the hub's API.
+type API struct {
+	// GroupVersion is for example "work.open-cluster-management.io/v1".
+	GroupVersion string
+	// Resources are names such as "manifestworks".
+	Resources []string
+}
+
+// Connect returns the hub when it serves the needed APIs. program is the user agent of its
+// clients. It probes a hub that does not answer until opts.StartupTimeout. A cluster that is not a
+// hub, or denies access, is an error at once.
+func Connect(ctx context.Context, opts *Options, program string, needed []API) (*Hub, error) {
+	config, err := hubConfig(opts, program)
+	if err != nil {
+		return nil, err
+	}
+	resources, err := awaitHub(ctx, config, needed, opts.StartupTimeout)
+	if err != nil {
+		return nil, err
+	}
+	return &Hub{Config: config, Resources: resources}, nil
+}
+
 // hubConfig returns the configuration of the hub's clients.
-func hubConfig(opts *Options) (*rest.Config, error) {
+func hubConfig(opts *Options, program string) (*rest.Config, error) {
 	config, err := kubeconfig.Load(opts.Kubeconfig, "--kubeconfig", "the hub")
 	if err != nil {
 		return nil, err
 	}
 	config.QPS = opts.KubeAPIQPS
 	config.Burst = opts.KubeAPIBurst
-	return rest.AddUserAgent(config, manifests.ControllerName), nil
+	return rest.AddUserAgent(config, program), nil
 }
 
-// served are the resources of the APIs that the controller needs, by group and version.
-type served map[string][]metav1.APIResource
-
-// awaitHub returns when the cluster serves OCM's API. It probes a cluster that does not
-// answer until the timeout. A cluster that is not a hub, or denies access, is an error
-// at once.
-func awaitHub(ctx context.Context, config *rest.Config, timeout time.Duration) (served, error) {
+// awaitHub returns when the cluster serves the needed APIs, or has not answered within the
+// timeout.
+func awaitHub(ctx context.Context, config *rest.Config, needed []API, timeout time.Duration) (Resources, error) {
 	logger := klog.FromContext(ctx)
 	probe := rest.CopyConfig(config)
 	probe.Timeout = probeTimeout
@@ -59,13 +87,13 @@ func awaitHub(ctx context.Context, config *rest.Config, timeout time.Duration) (
 		return nil, fmt.Errorf("create a client for %s: %w", config.Host, err)
 	}
 
-	var resources served
+	var resources Resources
 	var last error
 	err = wait.PollUntilContextTimeout(ctx, retryPeriod, timeout, true, func(context.Context) (bool, error) {
-		resources, err = servedResources(client)
+		resources, err = servedResources(client, needed)
 		switch {
 		case err == nil:
-			return true, checkAPIs(config.Host, resources)
+			return true, checkAPIs(config.Host, needed, resources)
 		case apierrors.IsUnauthorized(err), apierrors.IsForbidden(err):
 			return false, fmt.Errorf("look for OCM's API at %s: %w: check the credentials in --kubeconfig, or the pod's service account", config.Host, err)
 		case !mayPass(err):
@@ -81,19 +109,18 @@ func awaitHub(ctx context.Context, config *rest.Config, timeout time.Duration) (
 	return resources, err
 }
 
-// servedResources returns the served resources of the groups and versions that the
-// controller needs.
-func servedResources(client discovery.ServerResourcesInterface) (served, error) {
-	resources := served{}
-	for _, api := range requiredAPIs() {
-		list, err := client.ServerResourcesForGroupVersion(api.groupVersion)
+// servedResources returns the served resources of the needed groups and versions.
+func servedResources(client discovery.ServerResourcesInterface, needed []API) (Resources, error) {
+	resources := Resources{}
+	for _, api := range needed {
+		list, err := client.ServerResourcesForGroupVersion(api.GroupVersion)
 		if apierrors.IsNotFound(err) {
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		resources[api.groupVersion] = list.APIResources
+		resources[api.GroupVersion] = list.APIResources
 	}
 	return resources, nil
 }
@@ -114,30 +141,14 @@ func mayPass(err error) bool {
 	return errors.As(err, &urlErr) || errors.As(err, &netErr)
 }
 
-// requiredAPI is a part of OCM's API that the controller needs.
-type requiredAPI struct {
-	groupVersion string
-	resources    []string
-}
-
-// requiredAPIs returns the APIs without which a cluster is not a hub for this
-// controller.
-func requiredAPIs() []requiredAPI {
-	return []requiredAPI{
-		{addonv1beta1.GroupVersion.String(), []string{"addondeploymentconfigs", "clustermanagementaddons", "managedclusteraddons"}},
-		{clusterv1.GroupVersion.String(), []string{"managedclusters"}},
-		{workv1.GroupVersion.String(), []string{"manifestworks"}},
-	}
-}
-
-// checkAPIs returns an error that names the required resources that the cluster at host
+// checkAPIs returns an error that names the needed resources that the cluster at host
 // does not serve, or nil.
-func checkAPIs(host string, resources served) error {
+func checkAPIs(host string, needed []API, resources Resources) error {
 	var missing []string
-	for _, api := range requiredAPIs() {
-		for _, resource := range api.resources {
-			if !slices.ContainsFunc(resources[api.groupVersion], func(r metav1.APIResource) bool { return r.Name == resource }) {
-				missing = append(missing, resource+"."+api.groupVersion)
+	for _, api := range needed {
+		for _, resource := range api.Resources {
+			if !slices.ContainsFunc(resources[api.GroupVersion], func(r metav1.APIResource) bool { return r.Name == resource }) {
+				missing = append(missing, resource+"."+api.GroupVersion)
 			}
 		}
 	}
