@@ -16,8 +16,7 @@ func TestClaims(t *testing.T) {
 		{"localhost:5000/b", "localhost:5000/b", true},
 		{"localhost", "localhost:5000/b", false},
 	} {
-		w := &workloadStream{images: []string{test.claim}}
-		if got := w.claims(test.image); got != test.want {
+		if got := claims(map[string]bool{test.claim: true}, test.image); got != test.want {
 			t.Errorf("the claim %s of the image %s: got %t", test.claim, test.image, got)
 		}
 	}

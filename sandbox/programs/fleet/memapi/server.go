@@ -38,7 +38,7 @@ type Server struct {
 
 // NewServer returns a Server without clusters.
 func NewServer(o Options) *Server {
-	s := &Server{options: o, clock: o.Clock, clusters: map[string]*API{}}
+	s := &Server{options: o, clock: o.Clock, clusters: map[string]*API{}, streams: streams{claimed: map[string]bool{}}}
 	if s.clock == nil {
 		s.clock = clock.RealClock{}
 	}

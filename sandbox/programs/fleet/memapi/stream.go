@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -82,12 +83,15 @@ type streams struct {
 	mu        sync.Mutex
 	workloads []*workloadStream
 	watches   []*watchStream
+	// claimed are the images that a client has claimed. A claim outlives its stream, because a
+	// client that restarts runs them again.
+	claimed map[string]bool
 }
 
 // workloadStream is a client that runs the workloads of some images.
 type workloadStream struct {
 	*feed
-	images  []string
+	images  map[string]bool
 	running map[types.UID]bool // pods of which the client knows
 }
 
@@ -118,17 +122,17 @@ func (a *API) workloadEvent(key workloadKey, w *workload) workloadEvent {
 	}
 }
 
-// claims reports whether a client runs the workloads of an image.
+// claims reports whether a client runs, or has run, the workloads of an image.
 func (s *streams) claims(image string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.ContainsFunc(s.workloads, func(w *workloadStream) bool { return w.claims(image) })
+	return claims(s.claimed, image)
 }
 
-// claims reports whether the client runs the workloads of an image. A claim without a tag
-// or digest is for all of them.
-func (w *workloadStream) claims(image string) bool {
-	return slices.Contains(w.images, image) || slices.Contains(w.images, repository(image))
+// claims reports whether the images have one or its repository. A claim without a tag or digest
+// is for all of them.
+func claims(images map[string]bool, image string) bool {
+	return images[image] || images[repository(image)]
 }
 
 // repository returns an image's name without its tag and digest.
@@ -153,7 +157,7 @@ func (s *streams) workload(what string, e workloadEvent) {
 // notify sends e if the client claims its image, and was not sent the same before.
 func (w *workloadStream) notify(e workloadEvent) {
 	start := e.Type == "START"
-	if !w.claims(e.Container.Image) || w.running[e.PodUID] == start {
+	if !claims(w.images, e.Container.Image) || w.running[e.PodUID] == start {
 		return
 	}
 	if start {
@@ -166,8 +170,12 @@ func (w *workloadStream) notify(e workloadEvent) {
 
 // serveWorkloads serves the workloads of the images that the client claims.
 func (s *Server) serveWorkloads(w http.ResponseWriter, r *http.Request) {
-	stream := &workloadStream{feed: newFeed(), images: r.URL.Query()["image"], running: map[types.UID]bool{}}
+	stream := &workloadStream{feed: newFeed(), images: map[string]bool{}, running: map[types.UID]bool{}}
+	for _, image := range r.URL.Query()["image"] {
+		stream.images[image] = true
+	}
 	s.streams.mu.Lock()
+	maps.Copy(s.streams.claimed, stream.images)
 	s.streams.workloads = append(s.streams.workloads, stream)
 	s.streams.mu.Unlock()
 	defer func() {

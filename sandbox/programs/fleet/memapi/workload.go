@@ -168,7 +168,7 @@ func (a *API) syncJob(key workloadKey, w *workload, e *entry) (any, error) {
 	return jobStatus(&j, w, metav1.NewTime(a.server.clock.Now())), nil
 }
 
-// unclaimed completes a Job whose image no client claims.
+// unclaimed completes a Job whose image no client has claimed.
 func (a *API) unclaimed(w *workload) {
 	if w.pod != nil && !a.server.streams.claims(w.pod.container.Image) {
 		w.ready = true

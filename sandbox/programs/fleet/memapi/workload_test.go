@@ -338,22 +338,35 @@ func TestClaimedJob(t *testing.T) {
 	})
 }
 
-func TestClaimEndsWithTheStream(t *testing.T) {
-	clusters(t, Options{}, func(t *testing.T, c *cluster) {
-		s := open(t, remote(t, c.server, "fleet-0001"), "/fleet/workloads?image=image:1")
+// TestClaimOutlivesTheStream: a program that restarts finds its Jobs waiting.
+func TestClaimOutlivesTheStream(t *testing.T) {
+	fake := asyncClock{testclock.NewFakeClock(time.Unix(1_700_000_000, 0))}
+	clusters(t, Options{Clock: fake, ReadyAfter: time.Second}, func(t *testing.T, c *cluster) {
+		config := remote(t, c.server, "fleet-0001")
+		s := open(t, config, "/fleet/workloads?image=image:1")
 		s.expect(t, "SYNCED", "")
-		if !c.server.streams.claims("image:1") {
-			t.Error("the image is not claimed")
-		}
 		if err := s.close(); err != nil {
 			t.Fatal(err)
 		}
 		eventually(t, func(context.Context) error {
-			if c.server.streams.claims("image:1") {
-				return errors.New("the image is still claimed after the stream")
+			c.server.streams.mu.Lock()
+			defer c.server.streams.mu.Unlock()
+			if len(c.server.streams.workloads) > 0 {
+				return errors.New("the stream has not ended")
 			}
 			return nil
 		})
+		if _, err := c.kube.BatchV1().Jobs("default").Create(t.Context(), job("j", "image:1"), metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		fake.Step(reaction)
+		c.expectJob(t, "j", "active 1 succeeded 0 failed 0")
+		fake.Step(time.Minute)
+		time.Sleep(50 * time.Millisecond)
+		c.expectJob(t, "j", "active 1 succeeded 0 failed 0")
+		s = open(t, config, "/fleet/workloads?image=image:1")
+		finish(t, config, "fleet-0001", s.expect(t, "START", "j").PodUID, "")
+		c.expectJob(t, "j", "active 0 succeeded 1 failed 0 SuccessCriteriaMet Complete")
 	})
 }
 
@@ -432,7 +445,7 @@ func TestRecreated(t *testing.T) {
 }
 
 func TestWorkloadsAreSentOnce(t *testing.T) {
-	w := &workloadStream{feed: newFeed(), images: []string{"image"}, running: map[types.UID]bool{}}
+	w := &workloadStream{feed: newFeed(), images: map[string]bool{"image": true}, running: map[types.UID]bool{}}
 	for _, what := range []string{"STOP", "START", "START", "STOP", "STOP"} {
 		w.notify(workloadEvent{Type: what, PodUID: "1", Container: &corev1.Container{Image: "image"}})
 	}
