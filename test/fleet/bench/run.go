@@ -42,7 +42,11 @@ func Run(ctx context.Context, options Options) error {
 		return err
 	}
 	fmt.Fprintln(b.Out, "the figures are in", b.JSON)
-	if missed := r.Missed(); len(missed) > 0 {
+	missed, ofThisMachine := r.Missed()
+	for _, line := range ofThisMachine {
+		fmt.Fprintln(b.Out, "on this machine an aim was missed:", line)
+	}
+	if len(missed) > 0 {
 		return fmt.Errorf("%d aims or steps were missed:\n%s", len(missed), strings.Join(missed, "\n"))
 	}
 	return nil

@@ -42,8 +42,24 @@ func TestWhatIsMissingIsAMiss(t *testing.T) {
 		t.Errorf("a value that is no number: got the figure %v", r.Figures)
 	}
 	r.Judge(Figure{Step: "s", Metric: "ratio", Value: math.NaN()}, AtMost(1))
-	if missed := r.Missed(); len(missed) != 1 || !strings.Contains(missed[0], "ratio") {
+	if missed, _ := r.Missed(); len(missed) != 1 || !strings.Contains(missed[0], "ratio") {
 		t.Errorf("a figure with an aim was not measured: missed is %q", missed)
+	}
+}
+
+// TestMissed: a slower machine is no failure.
+func TestMissed(t *testing.T) {
+	r := &Record{Failures: []string{"idle: no answer"}}
+	for unit, value := range map[string]float64{"requests": 13, "s": 13} {
+		r.Judge(Figure{Step: "enable", Metric: "in " + unit, Unit: unit, Value: value}, AtMost(12))
+		r.Judge(Figure{Step: "enable", Metric: "good", Unit: unit, Value: 12}, AtMost(12))
+	}
+	failures, ofThisMachine := r.Missed()
+	if diff := cmp.Diff([]string{"idle: no answer", "enable: in requests of ours is 13 requests, aim ≤ 12"}, failures); diff != "" {
+		t.Errorf("failures (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"enable: in s of ours is 13 s, aim ≤ 12"}, ofThisMachine); diff != "" {
+		t.Errorf("of this machine (-want +got):\n%s", diff)
 	}
 }
 
@@ -65,12 +81,14 @@ func TestLatencies(t *testing.T) {
 
 	r = &Record{Size: 101}
 	r.Latencies(Figure{Step: "s", Metric: "m", Unit: "ms", Subject: Ours}, samples, 101)
-	if _, ok := r.Value(Key{"s", "m", All, "ms", Ours}); ok || len(r.Missed()) != 1 {
-		t.Errorf("one cluster did not come: there is an end (%v), missed %q", ok, r.Missed())
+	missed, _ := r.Missed()
+	if _, ok := r.Value(Key{"s", "m", All, "ms", Ours}); ok || len(missed) != 1 {
+		t.Errorf("one cluster did not come: there is an end (%v), missed %q", ok, missed)
 	}
 	r.Latencies(Figure{Step: "s", Metric: "m", Unit: "ms", Subject: Rival}, samples, 101)
-	if _, ok := r.Value(Key{"s", "m", All, "ms", Rival}); ok || len(r.Missed()) != 1 || len(r.Notes) != 1 {
-		t.Errorf("one cluster of the rival did not come: there is an end (%v), missed %q, notes %q", ok, r.Missed(), r.Notes)
+	missed, _ = r.Missed()
+	if _, ok := r.Value(Key{"s", "m", All, "ms", Rival}); ok || len(missed) != 1 || len(r.Notes) != 1 {
+		t.Errorf("one cluster of the rival did not come: there is an end (%v), missed %q, notes %q", ok, missed, r.Notes)
 	}
 	if got, _ := r.Value(Key{"s", "m", P50, "ms", Ours}); got != 50000 {
 		t.Errorf("p50 in milliseconds: got %v", got)

@@ -113,7 +113,8 @@ func missed(records []*record.Record) error {
 	records = report.Sort(records)
 	var lines []string
 	for _, r := range records {
-		for _, line := range r.Missed() {
+		failures, _ := r.Missed()
+		for _, line := range failures {
 			lines = append(lines, fmt.Sprintf("%d clusters: %s", r.Size, line))
 		}
 	}
