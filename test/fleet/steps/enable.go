@@ -123,15 +123,9 @@ func (f *Fleet) cost(before, after state) {
 		f.Record.Add(f.figure(record.Enable, record.ControllerCPU, "", "ms", cpu(after.leader.CPU-before.leader.CPU)))
 	}
 	f.Record.Add(f.figure(record.Enable, record.ServerCPU, "", "ms", cpu(after.tree[apiServer].CPU-before.tree[apiServer].CPU)))
-	groups := groupsOf(after.tree)
-	var all float64
-	for _, group := range sorted(groups) {
-		f.Record.Add(f.figure(record.Enable, record.RSS, group, "MiB", groups[group]))
-		all += groups[group]
-	}
+	f.Record.Add(f.memory(record.Enable, after.tree))
 	f.Record.Add(f.figure(record.Enable, record.RSS, "API server", "MiB", float64(after.tree[apiServer].RSS)/mebibyte))
 	f.Record.Add(f.figure(record.Enable, record.RSS, "controller", "MiB", float64(after.leader.RSS)/mebibyte))
-	f.judge(f.figure(record.Enable, record.RSS, "hub and fleet", "MiB", all), record.AtMost(6144).For(0, 1000))
 }
 
 func sorted[V any](m map[string]V) []string {

@@ -8,11 +8,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"open-cluster-management.io/helloworld-addon/test/bench/procfs"
 	"open-cluster-management.io/helloworld-addon/test/fleet/record"
 )
 
-// Join records how long the clusters took to join, by what the hub knows. up is the time of
-// `ocm-sandbox up`.
+// Join records how long the clusters took to join, by what the hub knows, and the memory of the fleet with
+// its hub. up is the time of `ocm-sandbox up`.
 func Join(ctx context.Context, f *Fleet, up time.Duration) error {
 	f.say("1. the clusters have joined")
 	f.Record.Judge(f.figure(record.Join, record.FleetStart, "", "s", up.Seconds()), record.AtMost(300).For(100, 1000))
@@ -21,6 +22,11 @@ func Join(ctx context.Context, f *Fleet, up time.Duration) error {
 		return fmt.Errorf("list the clusters: %w", err)
 	}
 	f.Record.Latencies(f.figure(record.Join, record.Joined, "", "s", 0), joinsOf(list.Items), f.Size())
+	tree, err := procfs.Tree(f.supervisor)
+	if err != nil {
+		return err
+	}
+	f.Record.Judge(f.memory(record.Join, tree), record.AtMost(6144).For(0, 1000))
 	return nil
 }
 

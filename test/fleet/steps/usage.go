@@ -100,6 +100,17 @@ func (f *Fleet) quiet(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
+// memory records the memory of the sandbox's programs in groups, and returns the figure of all.
+func (f *Fleet) memory(step string, tree map[string]procfs.Usage) record.Figure {
+	groups := groupsOf(tree)
+	var all float64
+	for _, group := range sorted(groups) {
+		f.Record.Add(f.figure(step, record.RSS, group, "MiB", groups[group]))
+		all += groups[group]
+	}
+	return f.figure(step, record.RSS, "hub and fleet", "MiB", all)
+}
+
 // groupsOf adds up the programs' memory in groups, in MiB.
 func groupsOf(tree map[string]procfs.Usage) map[string]float64 {
 	sums := map[string]float64{}
