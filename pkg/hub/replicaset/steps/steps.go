@@ -77,7 +77,7 @@ func Decide(strategy clusterv1alpha1.RolloutStrategy, groups []Group, state func
 		}
 	}
 	slices.Sort(decision.TimedOut)
-	if decision.Stopped = rules.absent(groups); decision.Stopped != "" {
+	if decision.Stopped = rules.absent(groups, states); decision.Stopped != "" {
 		return decision, nil
 	}
 	for _, phase := range phases {

@@ -65,7 +65,7 @@ func perGroup(mandatory string, options ...option) clusterv1alpha1.RolloutStrate
 		RolloutConfig: config(options), MandatoryDecisionGroups: required(strings.Fields(mandatory))}}
 }
 
-// groups returns the groups of a text such as "canary=a b|c d": a group for each part, by index.
+// groupsOf returns the groups of a text such as "canary=a b|c d": a group for each part, by index.
 func groupsOf(text string) (groups []Group) {
 	for i, part := range strings.Split(text, "|") {
 		name, clusters, named := strings.Cut(part, "=")
@@ -179,8 +179,11 @@ func TestDecide(t *testing.T) {
 		{"mandatory twice", "one after the other, by index", progressive("3", "b a"), "1|a=2|b=3", "", "2", "", "", 0},
 		{"mandatory by index", "no name", progressive("3", "#1"), "1|2|3", "", "2", "", "", 0},
 		{"mandatory by index, absent", "how many groups there are depends on the clusters", progressive("3", "#1"), "1 2", "", "1 2", "", "", 0},
-		{"mandatory absent", "no gate is no permission", progressive("3", "g"), "h=1|2", "", "", "", "mandatory decision group g has no clusters", 0},
-		{"mandatory empty", "no gate is no permission", perGroup("g"), "g=|2", "", "", "", "mandatory decision group g has no clusters", 0},
+		{"mandatory absent", "no gate is no permission", progressive("3", "g"), "h=1|2", "", "", "", "mandatory decision group g has no cluster that takes part", 0},
+		{"mandatory empty", "no gate is no permission", perGroup("g"), "g=|2", "", "", "", "mandatory decision group g has no cluster that takes part", 0},
+		{"mandatory skipped", "no gate is no permission", perGroup("g"), "g=1|2", "1=skip/0", "", "", "mandatory decision group g has no cluster that takes part", 0},
+		{"mandatory skipped in part", "one cluster is a gate", perGroup("g"), "g=1 2|3", "1=skip/0", "2", "", "", 0},
+		{"all skipped", "nothing to do", perGroup("g"), "2|3", "2=skip/0 3=skip/0", "", "", "", 0},
 		{"share of all, not of the rest", "as in the handler", progressive("1", "m", deadline("90s"), tolerate("50%")), "m=1 2|3 4",
 			"1=succeeded/900 2=succeeded/900 3=failed/900 4=failed/900", "", "", "", 0},
 		{"concurrency of the rest", "as in the handler", progressive("50%", "m"), "m=1 2|3 4", "1=succeeded/900 2=succeeded/900", "3", "", "", 0},

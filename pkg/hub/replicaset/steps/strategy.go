@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
+	rolloutv1alpha1 "open-cluster-management.io/sdk-go/pkg/apis/cluster/v1alpha1"
 )
 
 // rules are a strategy, parsed.
@@ -101,17 +102,20 @@ func (r rules) phases(groups []Group) ([]phase, error) {
 	return append(phases, rest), nil
 }
 
-// absent returns which mandatory group does not exist, or an empty string. OCM's handler goes on
-// without it: a misspelled name, or a canary group that lost its clusters, would mean that the rollout
-// has no gate. A group that is named by its index is not required, because how many groups there are
-// depends on the number of clusters.
-func (r rules) absent(groups []Group) string {
-	if !slices.ContainsFunc(groups, func(group Group) bool { return len(group.Clusters) > 0 }) {
+// absent returns which mandatory group has no cluster that takes part, or an empty string. OCM's handler
+// goes on without it: a misspelled name, or a canary group that lost its clusters, would mean that the
+// rollout has no gate. A group that is named by its index is not required, because how many groups there
+// are depends on the number of clusters.
+func (r rules) absent(groups []Group, states map[string]rolloutv1alpha1.RolloutStatus) string {
+	takesPart := func(cluster string) bool { return states[cluster] != rolloutv1alpha1.Skip }
+	if !slices.ContainsFunc(groups, func(group Group) bool { return slices.ContainsFunc(group.Clusters, takesPart) }) {
 		return ""
 	}
 	for _, mandatory := range r.mandatory {
-		if mandatory.GroupName != "" && !slices.ContainsFunc(groups, func(group Group) bool { return names(mandatory, group) && len(group.Clusters) > 0 }) {
-			return fmt.Sprintf("mandatory decision group %s has no clusters", mandatory.GroupName)
+		if mandatory.GroupName != "" && !slices.ContainsFunc(groups, func(group Group) bool {
+			return names(mandatory, group) && slices.ContainsFunc(group.Clusters, takesPart)
+		}) {
+			return fmt.Sprintf("mandatory decision group %s has no cluster that takes part", mandatory.GroupName)
 		}
 	}
 	return ""
