@@ -44,6 +44,9 @@ func newFixture() *fixture {
 }
 
 func (f *fixture) content(cluster, revision string) Content {
+	if !slices.ContainsFunc(f.Revisions, func(r Revision) bool { return r.Name == revision }) {
+		panic("content of a revision that is not stored: " + revision)
+	}
 	if problem := f.problems[cluster] + f.problems[cluster+"/"+revision]; problem != "" {
 		return Content{Problem: problem}
 	}

@@ -64,20 +64,16 @@ func (p *planner) member(cluster string) *member {
 	return m
 }
 
-// given returns the revision that the cluster was given last, and when: the updated one if any object of
-// the set has it, else the latest.
+// given returns the revision that the cluster was given last, and when: the latest that an object of the
+// set has.
 func (p *planner) given(cluster string) (at string, since time.Time) {
 	for _, object := range p.objects[cluster] {
-		if !object.Owned(p.Set) || object.Deleting {
-			continue
-		}
 		switch {
-		case object.Revision == at:
-			if object.Since.After(since) {
-				since = object.Since
-			}
-		case at == "" || object.Revision == p.updated || at != p.updated && p.later(object.Revision, at):
+		case !object.Owned(p.Set):
+		case at == "" || p.later(object.Revision, at):
 			at, since = object.Revision, object.Since
+		case object.Revision == at && object.Since.After(since):
+			since = object.Since
 		}
 	}
 	return at, since

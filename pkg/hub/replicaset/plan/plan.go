@@ -246,7 +246,7 @@ func (p *planner) recheck(at time.Time) {
 
 // history finds the revisions that are neither in use nor among the latest ones to keep.
 func (p *planner) history() {
-	used := map[string]bool{p.updated: true, p.current: true, p.result.Status.CurrentRevision: true, p.Desired: true}
+	used := map[string]bool{p.updated: true, p.result.Status.CurrentRevision: true, p.Desired: true}
 	for _, objects := range p.objects {
 		for _, object := range objects {
 			used[object.Revision] = true

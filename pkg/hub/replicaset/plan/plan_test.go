@@ -113,6 +113,35 @@ func TestMessages(t *testing.T) {
 	}
 }
 
+// TestHoldStays checks that a hold neither ends nor begins anew while a Placement is not readable.
+func TestHoldStays(t *testing.T) {
+	f := newFixture()
+	f.place("p", "")
+	f.synced("c1", "r2", 60)
+	for _, step := range []struct {
+		minute   int
+		readable bool
+		writes   string
+	}{{0, true, ""}, {5, false, ""}, {9, true, ""}, {11, false, ""}, {12, true, "delete c1/a, delete c1/b"}} {
+		f.Now = now.Add(time.Duration(step.minute) * time.Minute)
+		f.Placements["p"] = Placement{Readable: step.readable}
+		got := Plan(f.Inputs)
+		if diff := cmp.Diff(step.writes, text(got.Writes)); diff != "" {
+			t.Errorf("minute %d, readable %v (-want +got):\n%s", step.minute, step.readable, diff)
+		}
+		f.Set.Status = got.Status
+	}
+}
+
+func TestGroupLimit(t *testing.T) {
+	f := newFixture()
+	f.place("p", strings.Repeat("|", 149)+"c1")
+	got := Plan(f.Inputs).Status.Placements[0]
+	if len(got.Groups) != 100 || got.Summary.Total != 1 {
+		t.Errorf("%d groups with %d clusters: the CRD allows 100 groups, and all clusters count", len(got.Groups), got.Summary.Total)
+	}
+}
+
 func TestRecheck(t *testing.T) {
 	f := newFixture()
 	f.place("p", "c1 c2")
@@ -194,26 +223,30 @@ func TestHistory(t *testing.T) {
 func TestEvents(t *testing.T) {
 	f := newFixture()
 	f.place("p", "c1")
-	var got []string
-	plan := func() {
+	steps := []struct {
+		reason string
+		change func()
+		want   []string
+	}{
+		{"a new set has an event for what is wrong", func() { f.SourceProblem = "ConfigMap a does not exist" }, []string{"Normal SourcesInvalid", "Warning SourcesInvalid"}},
+		{"and when it is right", func() { f.SourceProblem = "" }, []string{"Normal Progressing", "Normal AsExpected"}},
+		{"nothing is new", func() {}, nil},
+		{"rolled out", func() { f.synced("c1", "r2", 60) }, []string{"Normal RolledOut"}},
+		{"failed", func() { f.Reports["c1"][0].State = v1alpha1.MirrorFailed }, []string{"Normal ClustersFailed", "Warning ClustersFailed"}},
+		{"held", func() { f.Placements["p"] = Placement{Gone: true} },
+			[]string{"Warning PlacementNotFound", "Normal PlacementsNotResolved", "Warning RemovalsHeld"}},
+	}
+	for _, step := range steps {
+		step.change()
 		result := Plan(f.Inputs)
+		var got []string
 		for _, event := range result.Events {
 			got = append(got, event.Type+" "+event.Reason)
 		}
+		if diff := cmp.Diff(step.want, got); diff != "" {
+			t.Errorf("%s: events (-want +got):\n%s", step.reason, diff)
+		}
 		f.Set.Status = result.Status
-	}
-	plan()
-	plan() // nothing new
-	f.synced("c1", "r2", 60)
-	plan()
-	f.Reports["c1"][0].State = v1alpha1.MirrorFailed
-	plan()
-	f.Placements["p"] = Placement{Gone: true}
-	plan()
-	want := []string{"Normal Progressing", "Normal RolledOut", "Normal ClustersFailed", "Warning ClustersFailed",
-		"Warning PlacementNotFound", "Normal PlacementsNotResolved", "Warning RemovalsHeld"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("events (-want +got):\n%s", diff)
 	}
 }
 

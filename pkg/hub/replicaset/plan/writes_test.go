@@ -34,6 +34,11 @@ func TestWrites(t *testing.T) {
 			resolved + "RolledOut=True/RolledOut" + fine},
 		{"deleted copy", "it is created again", func(f *fixture) { f.place("p", "c1"); f.synced("c1", "r2", 60); f.Objects = f.Objects[:1] }, "create c1/b r2",
 			resolved + "RolledOut=False/Progressing" + fine},
+		{"a ConfigMap too many", "in place of one too few", func(f *fixture) {
+			f.place("p", "c1")
+			f.synced("c1", "r2", 60)
+			f.Objects[1].Name = "c"
+		}, "create c1/b r2, delete c1/c", resolved + "RolledOut=False/Progressing" + fine},
 		{"immutable", "content cannot be updated", func(f *fixture) {
 			f.place("p", "c1")
 			f.synced("c1", "r1", 60)
@@ -48,7 +53,7 @@ func TestWrites(t *testing.T) {
 			f.place("p", "c1")
 			f.synced("c1", "r2", 60)
 			f.Objects[0].Since = time.Time{}
-		}, "update c1/a r2", ""},
+		}, "update c1/a r2", resolved + "RolledOut=False/Progressing" + fine},
 		{"no finalizer", "first the finalizer", func(f *fixture) { f.place("p", "c1"); f.Set.Finalizers = nil }, "", "none"},
 		{"killed between two writes", "the rest is written, and counts as in progress", func(f *fixture) {
 			f.place("p", "c1 c2")
@@ -152,6 +157,22 @@ func TestWrites(t *testing.T) {
 			f.give("c1", "r2", 60)
 			f.report("c1", "r1", v1alpha1.MirrorSynced, 600)
 			f.synced("c2", "r1", 600)
+		}, "", ""},
+		{"progressive, another ConfigMap's report", "only those of the revision count", func(f *fixture) {
+			f.place("p", "c1 c2")
+			f.progressive(0, clusterv1alpha1.RolloutConfig{})
+			f.report("c1", "r2", v1alpha1.MirrorFailed, 60)
+			f.names["r2"] = []string{"a"}
+			f.Reports["c1"][0].State = v1alpha1.MirrorSynced
+			f.give("c1", "r2", 60)
+			f.object("c2", "a", "r1", 60)
+		}, "update c2/a r2", ""},
+		{"progressive, another set's revision", "only the set's objects tell what a cluster has", func(f *fixture) {
+			f.place("p", "c1 c2")
+			f.progressive(0, clusterv1alpha1.RolloutConfig{})
+			f.give("c1", "r2", 60)
+			f.give("c2", "r1", 60)
+			f.object("c2", "c", "r2", 60).Set = "other/settings"
 		}, "", ""},
 		{"progressive, reported", "the next one", func(f *fixture) {
 			f.place("p", "c1 c2")
@@ -349,8 +370,8 @@ func TestWrites(t *testing.T) {
 			f.synced("c1", "r2", 60)
 			f.holding(30)
 			f.Set.Annotations[manifests.ReleaseAnnotation] = f.Set.Status.HeldRemovals.ID
-			f.holding(1)
 			f.Set.Status.HeldRemovals = nil
+			f.holding(1)
 		}, "", ""},
 		{"not readable", "nothing is removed", func(f *fixture) {
 			f.place("p", "c1")
