@@ -214,12 +214,12 @@ type ConfigMapReplicaSetStatus struct {
 
 // HeldRemovals are removals that wait, so that a mistake can be corrected.
 type HeldRemovals struct {
-	// id identifies the clusters. The annotation helloworld.open-cluster-management.io/release-deletions
+	// id identifies the removals. The annotation helloworld.open-cluster-management.io/release-deletions
 	// with this value on the set releases the removals.
 	ID string `json:"id"`
 	// clusters is how many clusters they are.
 	Clusters int32 `json:"clusters"`
-	// since is when the hold began. It begins anew when the clusters change.
+	// since is when the hold began. It begins anew when the removals change.
 	Since metav1.Time `json:"since"`
 }
 

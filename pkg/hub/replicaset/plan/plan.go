@@ -21,7 +21,7 @@
 //     because its clusters may be among theirs.
 //   - Removals are held when they concern more than half of the clusters and more than three, or when a
 //     Placement is gone or selects no cluster. The hold stands in status.heldRemovals. It begins anew when
-//     other clusters are to be removed, because it protects exactly the clusters that it was begun for.
+//     other objects are to be removed, because it is about exactly those that it was begun for.
 //   - A set that is being deleted removes all its objects at once, without reading a Placement: its user
 //     deleted it.
 //   - A cluster without the add-on is counted in total only. Its objects stay as they are.

@@ -65,7 +65,7 @@ func (p *planner) removals() {
 	}
 	slices.Sort(clusters)
 	many := len(clusters) > minHeld && 2*len(clusters) > has
-	if len(clusters) > 0 && (many || p.missing) && p.hold(clusters) {
+	if len(clusters) > 0 && (many || p.missing) && p.hold(clusters, writes) {
 		return
 	}
 	p.result.Writes = append(p.result.Writes, writes...)
@@ -79,11 +79,16 @@ func (p *planner) claimed(object Object) string {
 	return p.Claimed(object.Cluster, object.Name)
 }
 
-// hold reports whether the removals from these clusters still have to wait. It keeps when that began.
-func (p *planner) hold(clusters []string) bool {
-	// The id is of one hold, so that a release does not release the same clusters the next time.
+// hold reports whether these removals still have to wait. It keeps when that began.
+func (p *planner) hold(clusters []string, writes []Write) bool {
+	objects := make([]string, len(writes))
+	for i, write := range writes {
+		objects[i] = write.Cluster + "/" + write.Name
+	}
+	slices.Sort(objects)
+	// The id is of these objects, and of one hold: a release does not release them the next time.
 	id := func(since metav1.Time) string {
-		sum := sha256.Sum256([]byte(since.UTC().Format(time.RFC3339) + "\n" + strings.Join(clusters, "\n")))
+		sum := sha256.Sum256([]byte(since.UTC().Format(time.RFC3339) + "\n" + strings.Join(objects, "\n")))
 		return hex.EncodeToString(sum[:4])
 	}
 	before := p.Set.Status.HeldRemovals

@@ -359,6 +359,14 @@ func TestWrites(t *testing.T) {
 		{"held for nine minutes", "not yet", func(f *fixture) { f.place("p", ""); f.synced("c1", "r2", 60); f.holding(9) }, "", ""},
 		{"held for ten minutes", "then deleted", func(f *fixture) { f.place("p", ""); f.synced("c1", "r2", 60); f.holding(10) }, "delete c1/a, delete c1/b", resolved + "RolledOut=True/RolledOut" + fine},
 		{"held, others leave", "the hold begins anew", func(f *fixture) { f.place("p", ""); f.synced("c1", "r2", 60); f.holding(10); f.synced("c2", "r2", 60) }, "", ""},
+		{"held for one ConfigMap, then the cluster leaves", "the hold begins anew", func(f *fixture) {
+			f.place("p", "c1")
+			f.place("q", "")
+			f.synced("c1", "r2", 60)
+			f.claims["c1/b"] = "other/settings"
+			f.holding(10)
+			f.place("p", "")
+		}, "", ""},
 		{"released", "deleted at once", func(f *fixture) {
 			f.place("p", "")
 			f.synced("c1", "r2", 60)
