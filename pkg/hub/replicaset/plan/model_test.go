@@ -356,8 +356,8 @@ func (w *world) carryOut(c *controller, result Result, kill int) bool {
 		return left == -1
 	}
 	if result.AddFinalizer || result.RemoveFinalizer {
-		if result.RemoveFinalizer && !maps.Equal(c.view.objects, w.hub.objects) {
-			c.view.objects = maps.Clone(w.hub.objects)
+		if result.RemoveFinalizer && !(maps.Equal(c.view.objects, w.hub.objects) && maps.Equal(c.view.disabled, w.hub.disabled)) {
+			w.refresh(c, true)
 			return false
 		}
 		if dies() || !w.update(c, func(set *v1alpha1.ConfigMapReplicaSet) {

@@ -197,8 +197,9 @@ type Result struct {
 	Status v1alpha1.ConfigMapReplicaSetStatus
 	// Events are to be emitted when Status was written.
 	Events []Event
-	// RemoveFinalizer comes alone: nothing is left of the set. The caller lists the set's objects from the
-	// API server first, because its cache may lack the last write of a former leader.
+	// RemoveFinalizer comes alone: nothing is left of the set, but on clusters without the add-on. The caller
+	// reads the set's objects, and the add-ons of clusters that have some, from the API server first, because
+	// its caches may be stale.
 	RemoveFinalizer bool
 	// Recheck is when to plan again though nothing changed, or zero.
 	Recheck time.Time
