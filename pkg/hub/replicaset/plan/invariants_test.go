@@ -56,8 +56,8 @@ func (w *world) checkRemovals(in Inputs, result Result) {
 	for _, object := range in.Objects {
 		if object.Owned(in.Set) {
 			has[object.Cluster] = true
-			if !selected[object.Cluster] {
-				leave[object.Cluster] = true
+			if !selected[object.Cluster] || in.Claimed(object.Cluster, object.Name) != "" {
+				leave[object.Cluster+"/"+object.Name] = true
 			}
 		}
 	}
@@ -70,11 +70,14 @@ func (w *world) checkRemovals(in Inputs, result Result) {
 		w.fail("removals from %v while a Placement is not readable", removed)
 	}
 	w.stays = nil
-	for _, cluster := range w.clusters {
-		if !leave[cluster] {
-			w.stays = append(w.stays, cluster)
-		} else if _, known := w.leaving[cluster]; !known {
-			w.leaving[cluster] = w.now
+	for object := range w.leaving {
+		if !leave[object] {
+			w.stays = append(w.stays, object)
+		}
+	}
+	for object := range leave {
+		if _, known := w.leaving[object]; !known {
+			w.leaving[object] = w.now
 		}
 	}
 	held := in.Set.Status.HeldRemovals
@@ -83,9 +86,10 @@ func (w *world) checkRemovals(in Inputs, result Result) {
 		if held == nil || w.now.Sub(held.Since.Time) < testDelay {
 			w.fail("removals from %v without a hold: %+v", removed, held)
 		}
-		for cluster := range removed {
-			if len(w.controllers) == 1 && w.now.Sub(w.leaving[cluster]) < testDelay {
-				w.fail("removal from %s, which was selected %v ago", cluster, w.now.Sub(w.leaving[cluster]))
+		for _, write := range result.Writes {
+			object := write.Cluster + "/" + write.Name
+			if removed[write.Cluster] && len(w.controllers) == 1 && w.now.Sub(w.leaving[object]) < testDelay {
+				w.fail("removal of %s, which was wanted %v ago", object, w.now.Sub(w.leaving[object]))
 			}
 		}
 	}

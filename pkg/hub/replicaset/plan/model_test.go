@@ -46,8 +46,8 @@ type world struct {
 	restore     map[string]Placement
 	serial      int
 	log         []func() string
-	// leaving is since when each cluster is to be removed in every plan of the only controller whose status
-	// was stored. stays are the clusters that the last plan does not remove.
+	// leaving is since when each object is to be removed in every plan of the only controller whose status
+	// was stored. stays are the objects that the last plan does not remove.
 	leaving map[string]time.Time
 	stays   []string
 }
@@ -339,8 +339,8 @@ func (w *world) pass(c *controller, chaos bool) Result {
 		}
 		return result
 	}
-	for _, cluster := range w.stays {
-		delete(w.leaving, cluster)
+	for _, object := range w.stays {
+		delete(w.leaving, object)
 	}
 	if len(w.controllers) == 1 {
 		w.checkMix(in)
