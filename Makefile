@@ -299,7 +299,7 @@ check: ## Check that the versions agree, and that dependency updates cover every
 	@$(RELEASE_TOOL) check
 
 .PHONY: generate
-generate: bin/controller-gen ## Write the API's code and CRDs, the chart's RBAC and CRDs, and the operator's template
+generate: bin/controller-gen ## Write the API's code and CRDs, the chart's RBAC, and the operator's template
 	@GOFLAGS=-trimpath bin/controller-gen object crd output:crd:dir=deploy/base/crds paths=./api/...
 	@go run -trimpath ./internal/generate/cmd/generate
 
