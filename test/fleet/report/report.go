@@ -138,7 +138,7 @@ func constancy(out *strings.Builder, records []*record.Record) {
 
 // row is a line of a step's table.
 type row struct {
-	metric, unit, subject string
+	step, metric, unit, subject string
 	// stats are those that share the line: the percentiles of a latency, or one.
 	stats []string
 }
@@ -160,7 +160,7 @@ func rowsOf(records []*record.Record, step string) []row {
 			})
 			switch {
 			case i < 0:
-				rows = append(rows, row{f.Metric, f.Unit, f.Subject, []string{f.Stat}})
+				rows = append(rows, row{step, f.Metric, f.Unit, f.Subject, []string{f.Stat}})
 			case !slices.Contains(rows[i].stats, f.Stat):
 				rows[i].stats = append(rows[i].stats, f.Stat)
 			}
@@ -199,7 +199,7 @@ func cell(r *record.Record, row row) (text, aim string) {
 	found := false
 	for _, stat := range row.stats {
 		i := slices.IndexFunc(r.Figures, func(f record.Figure) bool {
-			return f.Metric == row.metric && f.Unit == row.unit && f.Subject == row.subject && f.Stat == stat
+			return f.Step == row.step && f.Metric == row.metric && f.Unit == row.unit && f.Subject == row.subject && f.Stat == stat
 		})
 		if i < 0 {
 			parts = append(parts, "–")

@@ -143,3 +143,15 @@ func TestEveryMetricIsDrawn(t *testing.T) {
 		}
 	}
 }
+
+// TestOneMetricInTwoSteps: the memory is measured before and after the add-on is enabled.
+func TestOneMetricInTwoSteps(t *testing.T) {
+	r := &record.Record{Size: 100}
+	r.Add(record.Figure{Step: record.Join, Metric: record.RSS, Stat: "hub", Unit: "MiB", Value: 111})
+	r.Add(record.Figure{Step: record.Enable, Metric: record.RSS, Stat: "hub", Unit: "MiB", Value: 222})
+	page := Markdown([]*record.Record{r}, "fleet")
+	_, enabled, _ := strings.Cut(page, "### 2.")
+	if !strings.Contains(enabled, "| 222 |") || strings.Contains(enabled, "| 111 |") {
+		t.Errorf("the table of a step has the figure of another:\n%s", page)
+	}
+}
