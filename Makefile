@@ -122,10 +122,10 @@ calibrate-fleet: sandbox-programs image-root ## Compare CLUSTERS simulated clust
 	@test/fleet/calibrate/on-sandbox '$(CLUSTERS)' '$(IMAGE)' '$(IMAGE_ROOT)' $(CALIBRATE_FLAGS)
 
 # the runs that docs/fleet.md shows
-FLEET_RUNS ?= $(wildcard artifacts/fleet-*.json)
+FLEET_RUNS ?= $(wildcard docs/fleet/*.json)
 
 .PHONY: fleet-report
-fleet-report: ## Write docs/fleet.md's tables and charts from the JSON of FLEET_RUNS (artifacts/fleet-*.json)
+fleet-report: ## Write docs/fleet.md's tables and charts from the JSON of FLEET_RUNS (docs/fleet/*.json)
 	@go run -C test/fleet -trimpath ./cmd/fleet-report --page=$(CURDIR)/docs/fleet.md $(abspath $(FLEET_RUNS))
 
 ##@ The sandbox: OCM on this machine without Docker
