@@ -17,7 +17,6 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
-	addonv1beta1 "open-cluster-management.io/api/addon/v1beta1"
 
 	"open-cluster-management.io/helloworld-addon/internal/kubeconfig"
 )
@@ -52,7 +51,7 @@ type API struct {
 
 // Connect returns the hub when it serves the needed APIs. program is the user agent of its
 // clients. It probes a hub that does not answer until opts.StartupTimeout. A cluster that is not a
-// hub, or denies access, is an error at once.
+// hub, or denies access, is an error at once. When ctx has ended, the error tells nothing.
 func Connect(ctx context.Context, opts *Options, program string, needed []API) (*Hub, error) {
 	config, err := hubConfig(opts, program)
 	if err != nil {
@@ -155,7 +154,6 @@ func checkAPIs(host string, needed []API, resources Resources) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	return fmt.Errorf("the cluster at %s is not a hub of Open Cluster Management with add-on API %s: it does not serve %s: "+
-		"install OCM there (for example with clusteradm init), or point --kubeconfig at a hub",
-		host, addonv1beta1.GroupVersion.Version, strings.Join(missing, ", "))
+	return fmt.Errorf("the cluster at %s is not a hub of Open Cluster Management, or its version is too old: it does not serve %s: "+
+		"install OCM there (for example with clusteradm init), or point --kubeconfig at a hub", host, strings.Join(missing, ", "))
 }

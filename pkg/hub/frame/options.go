@@ -47,9 +47,10 @@ const (
 
 // Options are the options of a program's command line.
 type Options struct {
-	// Kubeconfig is a file for the hub; empty means in-cluster.
+	// Kubeconfig is a file for the hub. Empty means $KUBECONFIG, the cluster in which the program
+	// runs, or ~/.kube/config.
 	Kubeconfig string
-	// Namespace is the controller's namespace, which has its leader election Lease.
+	// Namespace is the program's namespace, which has its leader election Lease.
 	Namespace string
 	// KubeAPIQPS and KubeAPIBurst limit the requests of each client.
 	KubeAPIQPS   float32

@@ -22,7 +22,8 @@ const leaseHealthGrace = 20 * time.Second
 
 // Run serves health and metrics, and calls work while this replica holds the program's lease, or at once
 // without leader election. The context of work ends with ctx or with the leadership. Run returns when
-// work and the server have ended, nil when ctx ended.
+// work and the server have ended: with work's error, or with errLeadershipLost if the election or work
+// ended before ctx.
 func Run(ctx context.Context, opts *Options, program string, config *rest.Config, work func(context.Context) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	watchdog := leaderelection.NewLeaderHealthzAdaptor(leaseHealthGrace)
