@@ -38,7 +38,7 @@ PLATFORMS ?= linux/amd64,linux/arm64
 SANDBOX := bin/ocm-sandbox --dir='$(SANDBOX_DIR)' --programs=bin/sandbox --module=sandbox/programs
 TEST_FLAGS ?=
 # the modules with Go code of ours
-MODULES := $(patsubst %/,%,$(sort . $(dir $(wildcard sandbox/go.mod sandbox/programs/go.mod hub-of-hubs-status-sync/go.mod hub-of-hubs-status-sync/test/go.mod test/*/go.mod tools/go.mod tools/release/go.mod))))
+MODULES := $(patsubst %/,%,$(sort . $(dir $(wildcard sandbox/go.mod sandbox/programs/go.mod hub-of-hubs-status-sync/go.mod hub-of-hubs-status-sync/test/go.mod test/*/go.mod tools/go.mod tools/controller-gen/go.mod tools/release/go.mod))))
 LINT = GOFLAGS=-trimpath $(CURDIR)/bin/golangci-lint
 # where the modules' tests find the built programs
 export SANDBOX_PROGRAMS := $(CURDIR)/bin/sandbox

@@ -2,8 +2,9 @@
 // ConfigMaps to every cluster that a Placement selects, and ConfigMapMirror, in which the
 // agent of a cluster reports what it has copied.
 //
-// It has types alone. Package pkg/hub/replicaset carries out ConfigMapReplicaSets, and
-// pkg/agent/report writes ConfigMapMirrors.
+// It has types alone. No program carries them out yet, so the CRDs (deploy/base/crds) are not
+// installed with the add-on. The packages below pkg/hub/replicaset have the rules of
+// ConfigMapReplicaSet.
 //
 // +kubebuilder:object:generate=true
 // +groupName=helloworld.open-cluster-management.io

@@ -9,7 +9,6 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:metadata:labels=app.kubernetes.io/part-of=helloworld-addon
-// +kubebuilder:metadata:annotations=helm.sh/resource-policy=keep
 // +kubebuilder:printcolumn:name="Synced",type=integer,JSONPath=`.status.synced`
 // +kubebuilder:printcolumn:name="ConfigMaps",type=integer,JSONPath=`.status.total`
 // +kubebuilder:printcolumn:name="First-Not-Synced",type=string,JSONPath=`.status.configMaps[?(@.state!="Synced")].name`
@@ -35,8 +34,9 @@ type ConfigMapMirrorList struct {
 
 // ConfigMapMirrorStatus is the agent's report.
 type ConfigMapMirrorStatus struct {
-	// total are the ConfigMaps that the agent copies, synced those that are copied.
-	Total  int32 `json:"total"`
+	// total is the number of ConfigMaps that the agent copies.
+	Total int32 `json:"total"`
+	// synced is the number of those whose copy equals them.
 	Synced int32 `json:"synced"`
 
 	// configMaps are the ConfigMaps that carry a revision or are not synced, by name: first those

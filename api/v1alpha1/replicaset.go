@@ -13,7 +13,6 @@ import (
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=cmrs
 // +kubebuilder:metadata:labels=app.kubernetes.io/part-of=helloworld-addon
-// +kubebuilder:metadata:annotations=helm.sh/resource-policy=keep
 // +kubebuilder:printcolumn:name="Clusters",type=integer,JSONPath=`.status.summary.total`
 // +kubebuilder:printcolumn:name="Updated",type=integer,JSONPath=`.status.summary.updated`
 // +kubebuilder:printcolumn:name="Synced",type=integer,JSONPath=`.status.summary.synced`
@@ -171,8 +170,8 @@ const (
 	ConditionPlacementsResolved = "PlacementsResolved"
 	// ConditionRolledOut is True when every cluster reports the updated revision as synced.
 	ConditionRolledOut = "RolledOut"
-	// ConditionDegraded is True when something needs a person: a source is missing, a cluster failed,
-	// the rollout stopped, or removals are held.
+	// ConditionDegraded is True when something needs a person: the sources or a strategy are invalid, a
+	// cluster failed or timed out, the rollout stopped, or removals are held or refused.
 	ConditionDegraded = "Degraded"
 )
 
