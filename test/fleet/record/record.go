@@ -159,8 +159,8 @@ func (r *Record) Note(step string, err error) {
 	r.Notes = append(r.Notes, step+": "+err.Error())
 }
 
-// ofMachine are the units of figures that depend on the machine.
-var ofMachine = map[string]bool{"s": true, "ms": true, "MiB": true, "KiB": true}
+// ofMachine are the metrics with an aim that depends on the machine.
+var ofMachine = map[string]bool{FleetStart: true, ShippedLag: true, RSS: true}
 
 // Missed returns the failures with the figures that miss their aims, a line each. Figures that depend on
 // the machine are apart: a slower machine is no failure.
@@ -171,7 +171,7 @@ func (r *Record) Missed() (failures, ofThisMachine []string) {
 			continue
 		}
 		line := strings.Join(strings.Fields(fmt.Sprintf("%s: %s %s of %s is %.4g %s, aim %s", f.Step, f.Metric, f.Stat, f.Subject, f.Value, f.Unit, f.Aim)), " ")
-		if ofMachine[f.Unit] {
+		if ofMachine[f.Metric] {
 			ofThisMachine = append(ofThisMachine, line)
 		} else {
 			failures = append(failures, line)

@@ -50,15 +50,15 @@ func TestWhatIsMissingIsAMiss(t *testing.T) {
 // TestMissed: a slower machine is no failure.
 func TestMissed(t *testing.T) {
 	r := &Record{Failures: []string{"idle: no answer"}}
-	for unit, value := range map[string]float64{"requests": 13, "s": 13} {
-		r.Judge(Figure{Step: "enable", Metric: "in " + unit, Unit: unit, Value: value}, AtMost(12))
-		r.Judge(Figure{Step: "enable", Metric: "good", Unit: unit, Value: 12}, AtMost(12))
+	for _, metric := range []string{Throttled, ShippedLag} {
+		r.Judge(Figure{Step: "enable", Metric: metric, Unit: "s", Value: 13}, AtMost(12))
+		r.Judge(Figure{Step: "enable", Metric: metric, Unit: "s", Value: 12}, AtMost(12))
 	}
 	failures, ofThisMachine := r.Missed()
-	if diff := cmp.Diff([]string{"idle: no answer", "enable: in requests of ours is 13 requests, aim ≤ 12"}, failures); diff != "" {
+	if diff := cmp.Diff([]string{"idle: no answer", "enable: " + Throttled + " of ours is 13 s, aim ≤ 12"}, failures); diff != "" {
 		t.Errorf("failures (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"enable: in s of ours is 13 s, aim ≤ 12"}, ofThisMachine); diff != "" {
+	if diff := cmp.Diff([]string{"enable: " + ShippedLag + " of ours is 13 s, aim ≤ 12"}, ofThisMachine); diff != "" {
 		t.Errorf("of this machine (-want +got):\n%s", diff)
 	}
 }
