@@ -221,7 +221,8 @@ func (w *world) checkStarts(in Inputs, result Result) {
 // checkPlacement checks the starts in the groups of a Placement, and takes them out of starts.
 func (w *world) checkPlacement(in Inputs, strategy clusterv1alpha1.RolloutStrategy, groups [][]string, updated string, starts map[string]bool) {
 	var config clusterv1alpha1.RolloutConfig
-	mandatory, concurrency := 0, len(w.clusters)
+	var mandatory int
+	concurrency := len(w.clusters)
 	switch {
 	case strategy.Progressive != nil:
 		config, mandatory = strategy.Progressive.RolloutConfig, len(strategy.Progressive.MandatoryDecisionGroups.MandatoryDecisionGroups)
