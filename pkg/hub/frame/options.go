@@ -27,7 +27,7 @@ const (
 	defaultBindAddress = "0.0.0.0"
 	defaultPort        = 8443
 
-	// At its start the controller reads, and may write, a few objects for each of
+	// At its start a program reads, and may write, a few objects for each of
 	// hundreds of clusters. With client-go's default of 5 requests per second that
 	// would take minutes. Priority and fairness protects the API server.
 	// https://kubernetes.io/docs/concepts/cluster-administration/flow-control/
