@@ -78,12 +78,8 @@ func newCaches(c *clients) (*caches, error) {
 	placements := c.cluster.ClusterV1beta1().Placements(metav1.NamespaceAll)
 	decisions := c.cluster.ClusterV1beta1().PlacementDecisions(metav1.NamespaceAll)
 	clusters := c.cluster.ClusterV1().ManagedClusters()
-	metadataOf := func(resource string, tweak func(*metav1.ListOptions)) cache.SharedIndexInformer {
-		gvr := corev1.SchemeGroupVersion.WithResource(resource)
-		if resource == "managedclusteraddons" {
-			gvr = schema.GroupVersion(addonv1beta1.GroupVersion).WithResource(resource)
-		}
-		return metadatainformer.NewFilteredMetadataInformer(c.metadata, gvr, metav1.NamespaceAll, 0, cache.Indexers{}, tweak).Informer()
+	metadataOf := func(version schema.GroupVersion, resource string, tweak func(*metav1.ListOptions)) cache.SharedIndexInformer {
+		return metadatainformer.NewFilteredMetadataInformer(c.metadata, version.WithResource(resource), metav1.NamespaceAll, 0, cache.Indexers{}, tweak).Informer()
 	}
 	sets, mirrors := c.sets(metav1.NamespaceAll), c.mirrors(metav1.NamespaceAll)
 	k := &caches{
@@ -91,13 +87,13 @@ func newCaches(c *clients) (*caches, error) {
 			cache.Indexers{byUID: uidOf, bySource: sourcesOf, byPlacement: placementsOf}),
 		delivered: informer(&corev1.ConfigMap{}, configMaps.List, configMaps.Watch, listed(manifests.ReplicaSetUIDLabel),
 			cache.Indexers{byUID: setUIDOf}),
-		names:      metadataOf("configmaps", listed("!"+manifests.ReplicaSetUIDLabel)),
+		names:      metadataOf(corev1.SchemeGroupVersion, "configmaps", listed("!"+manifests.ReplicaSetUIDLabel)),
 		revisions:  informer(&appsv1.ControllerRevision{}, revisions.List, revisions.Watch, listed(manifests.ReplicaSetUIDLabel), cache.Indexers{byUID: setUIDOf}),
 		placements: informer(&clusterv1beta1.Placement{}, placements.List, placements.Watch, every, nil),
 		decisions: informer(&clusterv1beta1.PlacementDecision{}, decisions.List, decisions.Watch, every,
 			cache.Indexers{byPlacement: placementOf}),
 		clusters: informer(&clusterv1.ManagedCluster{}, clusters.List, clusters.Watch, every, nil),
-		addOns:   metadataOf("managedclusteraddons", named),
+		addOns:   metadataOf(schema.GroupVersion(addonv1beta1.GroupVersion), "managedclusteraddons", named),
 		mirrors:  informer(&v1alpha1.ConfigMapMirror{}, mirrors.List, mirrors.Watch, named, nil),
 	}
 	for informer, transform := range map[cache.SharedIndexInformer]cache.TransformFunc{

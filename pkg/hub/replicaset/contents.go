@@ -62,7 +62,7 @@ func (c *contents) refresh(ctx context.Context, k *caches, clients *clients, set
 	}
 	var all []render.Content
 	for _, ref := range set.Spec.ConfigMaps {
-		source, err := c.source(ctx, clients, set, ref.Name)
+		source, err := getSource(ctx, clients, set, ref.Name)
 		switch {
 		case err != nil:
 			return err
@@ -76,8 +76,8 @@ func (c *contents) refresh(ctx context.Context, k *caches, clients *clients, set
 	return nil
 }
 
-// source returns a source, or nil if it does not exist.
-func (c *contents) source(ctx context.Context, clients *clients, set *v1alpha1.ConfigMapReplicaSet, name string) (*corev1.ConfigMap, error) {
+// getSource returns a source, or nil if it does not exist.
+func getSource(ctx context.Context, clients *clients, set *v1alpha1.ConfigMapReplicaSet, name string) (*corev1.ConfigMap, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	source, err := clients.kube.CoreV1().ConfigMaps(set.Namespace).Get(ctx, name, metav1.GetOptions{})

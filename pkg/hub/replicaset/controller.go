@@ -296,7 +296,7 @@ func (c *Controller) reconcile(ctx context.Context, key types.NamespacedName) (t
 		}
 	}
 	c.follow(s, concerned)
-	stored, _ := c.caches.storedRevisions(set)
+	stored := c.caches.storedRevisions(set)
 	if set.DeletionTimestamp == nil {
 		if err := s.contents.load(ctx, c.clients, set, inUse(set, stored, objects)); err != nil {
 			return 0, err

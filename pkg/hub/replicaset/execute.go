@@ -180,12 +180,7 @@ func (c *Controller) finish(ctx context.Context, set *v1alpha1.ConfigMapReplicaS
 			return fmt.Errorf("%w: ConfigMap %s/%s is left of ConfigMapReplicaSet %s", errStale, object.Cluster, object.Name, klog.KObj(set))
 		}
 	}
-	var others []string
-	for _, finalizer := range set.Finalizers {
-		if finalizer != manifests.ReplicaSetFinalizer {
-			others = append(others, finalizer)
-		}
-	}
+	others := slices.DeleteFunc(slices.Clone(set.Finalizers), func(f string) bool { return f == manifests.ReplicaSetFinalizer })
 	return c.finalizers(ctx, set, others)
 }
 
@@ -194,8 +189,7 @@ func (c *Controller) store(ctx context.Context, s *state, set *v1alpha1.ConfigMa
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	client := c.clients.kube.AppsV1().ControllerRevisions(set.Namespace)
-	_, objects := c.caches.storedRevisions(set)
-	if stored, ok := objects[revision.Name]; ok {
+	if stored := c.caches.revision(set, revision.Name); stored != nil {
 		patch := fmt.Appendf(nil, `{"metadata":{"uid":%q,"resourceVersion":%q},"revision":%d}`, stored.UID, stored.ResourceVersion, revision.Number)
 		if _, err := client.Patch(ctx, stored.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 			return fmt.Errorf("set the number of ControllerRevision %s: %w", klog.KObj(stored), stale(err))
@@ -220,11 +214,10 @@ func (c *Controller) store(ctx context.Context, s *state, set *v1alpha1.ConfigMa
 
 // deleteRevisions deletes stored revisions.
 func (c *Controller) deleteRevisions(ctx context.Context, set *v1alpha1.ConfigMapReplicaSet, names []string) error {
-	_, objects := c.caches.storedRevisions(set)
 	var errs []error
 	for _, name := range names {
-		stored, ok := objects[name]
-		if !ok {
+		stored := c.caches.revision(set, name)
+		if stored == nil {
 			continue
 		}
 		deleteCtx, cancel := context.WithTimeout(ctx, requestTimeout)

@@ -34,17 +34,24 @@ func (k *caches) selection(set *v1alpha1.ConfigMapReplicaSet) (map[string]plan.P
 	return placements, clusters
 }
 
-// storedRevisions returns the stored revisions of a set. One whose owner is not the set is not its own.
-func (k *caches) storedRevisions(set *v1alpha1.ConfigMapReplicaSet) (revisions []plan.Revision, objects map[string]*appsv1.ControllerRevision) {
-	objects = map[string]*appsv1.ControllerRevision{}
+// storedRevisions returns the stored revisions of a set.
+func (k *caches) storedRevisions(set *v1alpha1.ConfigMapReplicaSet) (revisions []plan.Revision) {
 	for _, stored := range list[*appsv1.ControllerRevision](k.revisions, byUID, string(set.UID)) {
 		name := stored.Labels[manifests.RevisionAnnotation]
-		if stored.Namespace == set.Namespace && metav1.IsControlledBy(stored, set) && stored.Name == revisionName(set, name) {
-			revisions = append(revisions, plan.Revision{Name: name, Number: stored.Revision})
-			objects[name] = stored
+		if own := k.revision(set, name); own != nil && own.Name == stored.Name && own.Namespace == stored.Namespace {
+			revisions = append(revisions, plan.Revision{Name: name, Number: own.Revision})
 		}
 	}
-	return revisions, objects
+	return revisions
+}
+
+// revision returns a stored revision of a set, or nil. One whose owner is not the set is not its own.
+func (k *caches) revision(set *v1alpha1.ConfigMapReplicaSet, name string) *appsv1.ControllerRevision {
+	stored := get[*appsv1.ControllerRevision](k.revisions, set.Namespace, revisionName(set, name))
+	if stored == nil || !metav1.IsControlledBy(stored, set) {
+		return nil
+	}
+	return stored
 }
 
 // enabled reports whether the add-on is enabled on a cluster.
