@@ -35,6 +35,11 @@ const (
 	// RoleBinding in each cluster's namespace that grants them to its agent there.
 	HubRole = "open-cluster-management:helloworld-addon:agent"
 
+	// ReplicaSetRole names the ClusterRole with the right to write ConfigMaps, and the
+	// RoleBinding in each cluster's namespace that grants it to the controller of
+	// ConfigMapReplicaSets there.
+	ReplicaSetRole = "open-cluster-management:helloworld-addon:replicaset"
+
 	// HubServiceAccount is the agent's ServiceAccount in its cluster's namespace on the
 	// hub, where OCM's registration agent uses tokens: <add-on>-agent.
 	HubServiceAccount = AddonName + "-agent"
@@ -132,7 +137,8 @@ const (
 // Marks of the ConfigMaps that a ConfigMapReplicaSet writes to the clusters' namespaces on the hub. One
 // that lacks any of the first three is not the set's.
 const (
-	// ManagedByReplicaSet is the value of ManagedByLabel.
+	// ManagedByReplicaSet is the value of ManagedByLabel. It names the controller of
+	// ConfigMapReplicaSets: its Deployment, ServiceAccount and leader election Lease.
 	ManagedByReplicaSet = "helloworld-replicaset-controller"
 
 	// ReplicaSetAnnotation names the set as namespace/name.

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	"k8s.io/apiextensions-apiserver/pkg/registry/customresource/tableconvertor"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -171,6 +172,16 @@ func expect(t *testing.T, errs field.ErrorList, want string) {
 	}
 }
 
+// TestReplicaSetExample: the API server accepts the set of the example.
+func TestReplicaSetExample(t *testing.T) {
+	content, err := os.ReadFile("../../deploy/example/replicaset.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	documents := strings.Split(string(content), "\n---\n")
+	expect(t, admit(t, "configmapreplicasets", documents[len(documents)-1]), "")
+}
+
 const mirror = `
 apiVersion: helloworld.open-cluster-management.io/v1alpha1
 kind: ConfigMapMirror
@@ -230,6 +241,27 @@ func TestMirrorColumns(t *testing.T) {
 				t.Errorf("cells (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestSetColumns: `kubectl get cmrs` shows zeros where no cluster is selected.
+func TestSetColumns(t *testing.T) {
+	crd, _ := readCRD(t, "configmapreplicasets")
+	convertor, err := tableconvertor.New(crd.Spec.Versions[0].AdditionalPrinterColumns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := &ConfigMapReplicaSet{ObjectMeta: metav1.ObjectMeta{Name: "settings"}, Status: ConfigMapReplicaSetStatus{ObservedGeneration: 1}}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := convertor.ConvertToTable(t.Context(), &unstructured.Unstructured{Object: content}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]any{"settings", int64(0), int64(0), int64(0), int64(0), int64(0)}, table.Rows[0].Cells[:6]); diff != "" {
+		t.Errorf("cells (-want +got):\n%s", diff)
 	}
 }
 

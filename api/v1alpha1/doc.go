@@ -2,9 +2,8 @@
 // ConfigMaps to every cluster that a Placement selects, and ConfigMapMirror, in which the
 // agent of a cluster reports what it has copied.
 //
-// It has types alone. No program carries them out yet, so the CRDs (deploy/base/crds) are not
-// installed with the add-on. The packages below pkg/hub/replicaset have the rules of
-// ConfigMapReplicaSet.
+// It has types alone. The CRDs (deploy/base/crds) are generated from them and installed with the
+// add-on. The packages below pkg/hub/replicaset have the rules of ConfigMapReplicaSet.
 //
 // +kubebuilder:object:generate=true
 // +groupName=helloworld.open-cluster-management.io

@@ -9,6 +9,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:metadata:labels=app.kubernetes.io/part-of=helloworld-addon
+// +kubebuilder:metadata:annotations="helm.sh/resource-policy=keep"
 // +kubebuilder:printcolumn:name="Synced",type=integer,JSONPath=`.status.synced`
 // +kubebuilder:printcolumn:name="ConfigMaps",type=integer,JSONPath=`.status.total`
 // +kubebuilder:printcolumn:name="First-Not-Synced",type=string,JSONPath=`.status.configMaps[?(@.state!="Synced")].name`
@@ -18,8 +19,9 @@ type ConfigMapMirror struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
+	// status is missing until the agent has reported for the first time.
 	// +optional
-	Status ConfigMapMirrorStatus `json:"status,omitzero"`
+	Status *ConfigMapMirrorStatus `json:"status,omitempty"`
 }
 
 // ConfigMapMirrorList is a list of ConfigMapMirrors.
@@ -39,8 +41,8 @@ type ConfigMapMirrorStatus struct {
 	// synced is the number of those whose copy equals them.
 	Synced int32 `json:"synced"`
 
-	// configMaps are the ConfigMaps that carry a revision or are not synced, by name: first those
-	// that are not synced.
+	// configMaps are the ConfigMaps that carry a revision or are not synced, by name: first those with
+	// a revision, of them first those that are not synced.
 	// +optional
 	// +listType=map
 	// +listMapKey=name

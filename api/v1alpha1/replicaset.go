@@ -13,6 +13,7 @@ import (
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=cmrs
 // +kubebuilder:metadata:labels=app.kubernetes.io/part-of=helloworld-addon
+// +kubebuilder:metadata:annotations="helm.sh/resource-policy=keep"
 // +kubebuilder:printcolumn:name="Clusters",type=integer,JSONPath=`.status.summary.total`
 // +kubebuilder:printcolumn:name="Updated",type=integer,JSONPath=`.status.summary.updated`
 // +kubebuilder:printcolumn:name="Synced",type=integer,JSONPath=`.status.summary.synced`
@@ -200,9 +201,10 @@ type ConfigMapReplicaSetStatus struct {
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// summary counts the clusters of all Placements.
+	// summary counts the clusters of all Placements. It is written when nothing is selected, too: kubectl
+	// then prints zeros.
 	// +optional
-	Summary Summary `json:"summary,omitzero"`
+	Summary Summary `json:"summary"`
 
 	// placements have the same for each Placement, in the order of the spec.
 	// +optional
