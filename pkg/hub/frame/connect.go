@@ -47,6 +47,8 @@ type API struct {
 	GroupVersion string
 	// Resources are names such as "manifestworks".
 	Resources []string
+	// Own reports whether the add-on's manifests have the CRDs, and not OCM.
+	Own bool
 }
 
 // Connect returns the hub when it serves the needed APIs. program is the user agent of its
@@ -143,16 +145,24 @@ func mayPass(err error) bool {
 // checkAPIs returns an error that names the needed resources that the cluster at host
 // does not serve, or nil.
 func checkAPIs(host string, needed []API, resources Resources) error {
-	var missing []string
+	var missing, own []string
 	for _, api := range needed {
 		for _, resource := range api.Resources {
-			if !slices.ContainsFunc(resources[api.GroupVersion], func(r metav1.APIResource) bool { return r.Name == resource }) {
+			switch {
+			case slices.ContainsFunc(resources[api.GroupVersion], func(r metav1.APIResource) bool { return r.Name == resource }):
+			case api.Own:
+				own = append(own, resource+"."+api.GroupVersion)
+			default:
 				missing = append(missing, resource+"."+api.GroupVersion)
 			}
 		}
 	}
-	if len(missing) == 0 {
+	switch {
+	case len(missing) == 0 && len(own) == 0:
 		return nil
+	case len(missing) == 0:
+		return fmt.Errorf("the hub at %s does not serve %s: the add-on's CRDs are missing: apply those of this version "+
+			"(kubectl apply -f deploy/base/crds, or upgrade the Helm chart)", host, strings.Join(own, ", "))
 	}
 	return fmt.Errorf("the cluster at %s is not a hub of Open Cluster Management, or its version is too old: it does not serve %s: "+
 		"install OCM there (for example with clusteradm init), or point --kubeconfig at a hub", host, strings.Join(missing, ", "))

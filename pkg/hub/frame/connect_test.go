@@ -21,10 +21,13 @@ import (
 
 // needed are APIs that a program needs.
 var needed = []API{
-	{"addon.open-cluster-management.io/v1beta1", []string{"addondeploymentconfigs", "clustermanagementaddons", "managedclusteraddons"}},
-	{"cluster.open-cluster-management.io/v1", []string{"managedclusters"}},
-	{"work.open-cluster-management.io/v1", []string{"manifestworks"}},
+	{"addon.open-cluster-management.io/v1beta1", []string{"addondeploymentconfigs", "clustermanagementaddons", "managedclusteraddons"}, false},
+	{"cluster.open-cluster-management.io/v1", []string{"managedclusters"}, false},
+	{"work.open-cluster-management.io/v1", []string{"manifestworks"}, false},
+	{ownAPI, []string{"configmapmirrors"}, true},
 }
+
+const ownAPI = "helloworld.open-cluster-management.io/v1alpha1"
 
 // hubAPI is what a hub serves, by path.
 func hubAPI() map[string][]string {
@@ -32,6 +35,7 @@ func hubAPI() map[string][]string {
 		"/apis/addon.open-cluster-management.io/v1beta1": {"addondeploymentconfigs", "clustermanagementaddons", "managedclusteraddons"},
 		"/apis/cluster.open-cluster-management.io/v1":    {"managedclusters", "managedclusters/status"},
 		"/apis/work.open-cluster-management.io/v1":       {"manifestworks"},
+		"/apis/" + ownAPI: {"configmapmirrors", "configmapmirrors/status"},
 	}
 }
 
@@ -63,6 +67,8 @@ func TestAwaitHub(t *testing.T) {
 	old := hubAPI()
 	delete(old, "/apis/addon.open-cluster-management.io/v1beta1")
 	old["/apis/addon.open-cluster-management.io/v1alpha1"] = []string{"managedclusteraddons"}
+	withoutOwn := hubAPI()
+	delete(withoutOwn, "/apis/"+ownAPI)
 	tests := []struct {
 		name    string
 		reason  string
@@ -73,6 +79,8 @@ func TestAwaitHub(t *testing.T) {
 		{name: "a cluster without OCM", reason: "waiting would not help", handler: serve(nil), err: "is not a hub of Open Cluster Management"},
 		{name: "a hub that is too old", reason: "names what is missing", handler: serve(old),
 			err: "does not serve addondeploymentconfigs.addon.open-cluster-management.io/v1beta1, "},
+		{name: "without the add-on's CRDs", reason: "it is a hub, so OCM is not what is missing", handler: serve(withoutOwn),
+			err: "does not serve configmapmirrors.helloworld.open-cluster-management.io/v1alpha1: the add-on's CRDs are missing: apply those of this version"},
 		{name: "wrong credentials", reason: "waiting would not help", handler: status(http.StatusUnauthorized), err: "check the credentials"},
 		{name: "no leave to look", reason: "waiting would not help", handler: status(http.StatusForbidden), err: "check the credentials"},
 		{name: "something else than an API server", reason: "the error names the server",

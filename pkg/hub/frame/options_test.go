@@ -83,17 +83,19 @@ func TestNamespaceOfThePod(t *testing.T) {
 // TestStartupProbeOutlastsTheWait: a controller that waits for its hub is not to
 // be killed before it reports why it gives up.
 func TestStartupProbeOutlastsTheWait(t *testing.T) {
-	content, err := os.ReadFile("../../../deploy/base/deployment.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var deployment appsv1.Deployment
-	if err := yaml.UnmarshalStrict(content, &deployment); err != nil {
-		t.Fatal(err)
-	}
-	probe := deployment.Spec.Template.Spec.Containers[0].StartupProbe
-	patience := time.Duration(probe.PeriodSeconds*probe.FailureThreshold) * time.Second
-	if defaultStartupTimeout >= patience {
-		t.Errorf("--startup-timeout is %s by default, the startup probe gives up after %s", defaultStartupTimeout, patience)
+	for _, dir := range []string{"base", "distribution"} {
+		content, err := os.ReadFile("../../../deploy/" + dir + "/deployment.yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var deployment appsv1.Deployment
+		if err := yaml.UnmarshalStrict(content, &deployment); err != nil {
+			t.Fatal(err)
+		}
+		probe := deployment.Spec.Template.Spec.Containers[0].StartupProbe
+		patience := time.Duration(probe.PeriodSeconds*probe.FailureThreshold) * time.Second
+		if defaultStartupTimeout >= patience {
+			t.Errorf("%s: --startup-timeout is %s by default, the startup probe gives up after %s", dir, defaultStartupTimeout, patience)
+		}
 	}
 }

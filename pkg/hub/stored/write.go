@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,9 +16,10 @@ import (
 	addonclientv1beta1 "open-cluster-management.io/api/client/addon/clientset/versioned/typed/addon/v1beta1"
 )
 
-// Client returns a client whose updates and merge patches of ManagedClusterAddOns in
-// v1beta1 are sent in v1alpha1. A patch that it cannot translate is sent as it is: the
-// hub's webhook then converts it. So is a write that v1alpha1 alone may refuse.
+// Client returns a client whose updates, merge patches, and JSON patches of finalizers and
+// conditions of ManagedClusterAddOns in v1beta1 are sent in v1alpha1. A patch that it cannot
+// translate is sent as it is: the hub's webhook then converts it. So is a write that v1alpha1
+// alone may refuse.
 func Client(client addonclient.Interface) addonclient.Interface { return converting{client} }
 
 type converting struct{ addonclient.Interface }
@@ -61,7 +63,8 @@ func (c convertingIn) Patch(ctx context.Context, name string, kind types.PatchTy
 	subresources ...string) (*addonv1beta1.ManagedClusterAddOn, error) {
 	if translated, ok := translate(kind, patch); ok {
 		patched, err := c.stored.Patch(ctx, name, kind, translated, options, subresources...)
-		if !fallsBack(err) {
+		// A JSON patch is refused as invalid when what it tests is not so, in each version.
+		if !fallsBack(err) || kind == types.JSONPatchType && apierrors.IsInvalid(err) {
 			return result(patched, err)
 		}
 	}
@@ -100,6 +103,9 @@ var same = map[string]bool{"conditions": true, "relatedObjects": true, "addOnMet
 // translate translates a merge patch of the status or the metadata. It reports whether it
 // could: it knows every field of the patch.
 func translate(kind types.PatchType, patch []byte) (translated []byte, ok bool) {
+	if kind == types.JSONPatchType {
+		return patch, isOfSame(patch)
+	}
 	var content struct {
 		Metadata map[string]json.RawMessage `json:"metadata,omitempty"`
 		Status   map[string]json.RawMessage `json:"status,omitempty"`
@@ -126,6 +132,25 @@ func translate(kind types.PatchType, patch []byte) (translated []byte, ok bool) 
 	}
 	translated, err := json.Marshal(content)
 	return translated, err == nil
+}
+
+// isOfSame reports whether a JSON patch has no operation but on the UID, the finalizers and
+// the conditions, which are the same in both versions.
+func isOfSame(patch []byte) bool {
+	var operations []struct {
+		Path string `json:"path"`
+		From string `json:"from"`
+	}
+	if json.Unmarshal(patch, &operations) != nil {
+		return false
+	}
+	for _, operation := range operations {
+		same := operation.Path == "/metadata/uid" || operation.Path == "/metadata/finalizers" || strings.HasPrefix(operation.Path, "/status/conditions/")
+		if operation.From != "" || !same {
+			return false
+		}
+	}
+	return true
 }
 
 // translateStatus replaces the fields of a patch's status that differ. In the stored version

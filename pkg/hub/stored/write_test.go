@@ -90,8 +90,16 @@ func TestTranslate(t *testing.T) {
 			}
 		})
 	}
-	if _, ok := translate(types.JSONPatchType, []byte(`{}`)); ok {
-		t.Error("a patch of another type is translated")
+	for patch, want := range map[string]bool{
+		`[{"op":"test","path":"/metadata/uid","value":"uid"},{"op":"add","path":"/metadata/finalizers","value":["a"]}]`:  true,
+		`[{"op":"test","path":"/status/conditions/0","value":{}},{"op":"add","path":"/status/conditions/-","value":{}}]`: true,
+		`[{"op":"remove","path":"/status"}]`:                                           false,
+		`[{"op":"move","from":"/metadata/annotations","path":"/metadata/finalizers"}]`: false,
+		`{}`: false,
+	} {
+		if _, ok := translate(types.JSONPatchType, []byte(patch)); ok != want {
+			t.Errorf("JSON patch %s: translated: %t, want %t", patch, ok, want)
+		}
 	}
 }
 
@@ -217,6 +225,11 @@ func TestRefused(t *testing.T) {
 			if err := write(); (err == nil) != (want == 2) || len(client.Actions()) != want {
 				t.Errorf("%v: got %v after %d requests, want %d", refusal, err, len(client.Actions()), want)
 			}
+		}
+		client.ClearActions()
+		patch := []byte(`[{"op":"test","path":"/metadata/uid","value":"former"}]`)
+		if _, err := addOns.Patch(t.Context(), "helloworld", types.JSONPatchType, patch, metav1.PatchOptions{}); err == nil || len(client.Actions()) != 1 {
+			t.Errorf("%v: a JSON patch: got %v after %d requests, want one", refusal, err, len(client.Actions()))
 		}
 	}
 }

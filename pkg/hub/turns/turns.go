@@ -56,6 +56,8 @@ type Turns struct {
 	mu sync.Mutex
 	// last is each cluster's last write, which the cache may not have yet.
 	last map[string]write
+	// batches are the clusters' batches that have begun.
+	batches map[string]*Batch
 }
 
 // write is a write of a ManagedClusterAddOn.
@@ -72,7 +74,7 @@ type write struct {
 
 // New returns Turns for the add-ons in the cache.
 func New(cached addonlisters.ManagedClusterAddOnLister, now clock.PassiveClock) *Turns {
-	return &Turns{cached: cached, clock: now, last: map[string]write{}}
+	return &Turns{cached: cached, clock: now, last: map[string]write{}, batches: map[string]*Batch{}}
 }
 
 // Take waits for the cluster's turn. It reports whether the cache has what was written in
@@ -162,17 +164,38 @@ type recordingIn struct {
 	cluster string
 }
 
-// Update updates the add-on and records it.
+// Update updates the add-on and records it. Where it can, it patches the finalizers
+// alone.
 func (r recordingIn) Update(ctx context.Context, addOn *addonv1beta1.ManagedClusterAddOn, options metav1.UpdateOptions,
 ) (*addonv1beta1.ManagedClusterAddOn, error) {
+	if patch, ok := r.turns.addFinalizers(r.cluster, addOn); ok {
+		patched, err := r.ManagedClusterAddOnInterface.Patch(ctx, addOn.Name, types.JSONPatchType, patch, metav1.PatchOptions{})
+		// Another writer has changed the finalizers, or the RBAC is of a former version.
+		if !apierrors.IsInvalid(err) && !apierrors.IsForbidden(err) {
+			r.note(patched, addOn.ResourceVersion, err)
+			return patched, err
+		}
+	}
 	updated, err := r.ManagedClusterAddOnInterface.Update(ctx, addOn, options)
 	r.note(updated, addOn.ResourceVersion, err)
 	return updated, err
 }
 
-// Patch patches the add-on and records it.
+// Patch patches the add-on and records it. The cluster's batch holds back a patch of the
+// status. Where it can, Patch patches single conditions.
 func (r recordingIn) Patch(ctx context.Context, name string, kind types.PatchType, patch []byte, options metav1.PatchOptions,
 	subresources ...string) (*addonv1beta1.ManagedClusterAddOn, error) {
+	if held, ok := r.turns.hold(r.cluster, kind, patch, subresources); ok {
+		return held, nil
+	}
+	if conditions, ok := r.turns.onlyConditions(r.cluster, kind, patch, subresources); ok {
+		patched, err := r.ManagedClusterAddOnInterface.Patch(ctx, name, types.JSONPatchType, conditions, options, subresources...)
+		// Another writer has changed one of these conditions, or their order.
+		if !apierrors.IsInvalid(err) {
+			r.note(patched, "", err)
+			return patched, err
+		}
+	}
 	patched, err := r.ManagedClusterAddOnInterface.Patch(ctx, name, kind, patch, options, subresources...)
 	var of metav1.PartialObjectMetadata
 	if apierrors.IsConflict(err) && json.Unmarshal(patch, &of) != nil {
