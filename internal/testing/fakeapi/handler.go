@@ -21,6 +21,10 @@ import (
 
 // serve answers one request.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	if s.NotServed != "" && strings.HasPrefix(r.URL.Path, "/apis/"+s.NotServed+"/") {
+		http.NotFound(w, r) // as a real API server answers
+		return
+	}
 	k, ok := parse(r.URL.Path)
 	if !ok {
 		reply(w, http.StatusNotFound, &metav1.Status{Status: metav1.StatusFailure, Code: http.StatusNotFound})
@@ -106,6 +110,11 @@ func (s *Server) carryOut(verb string, k key, body []byte, r *http.Request) (any
 	defer s.mu.Unlock()
 	group := schema.GroupResource{Resource: k.resource}
 	present, exists := s.objects[k]
+	if r.URL.Query().Get("dryRun") != "" {
+		version, objects := s.version, maps.Clone(s.objects)
+		s.dryRun = true
+		defer func() { s.version, s.objects, s.dryRun = version, objects, false }()
+	}
 	switch {
 	case verb == "list":
 		return s.list(k, r), nil

@@ -10,8 +10,10 @@ import (
 	"strings"
 	"sync"
 
+	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -20,6 +22,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 	addonv1alpha1 "open-cluster-management.io/api/addon/v1alpha1"
+
+	"open-cluster-management.io/helloworld-addon/api/v1alpha1"
 )
 
 // Object is what the server stores.
@@ -50,6 +54,8 @@ type Server struct {
 	// After, where set, is called after each request but a watch that was
 	// carried out; what it returns, where not nil, is the answer all the same.
 	After func(Request) *apierrors.StatusError
+	// NotServed is the API group that the server does not serve, or empty. It is set before Start.
+	NotServed string
 
 	http    *httptest.Server
 	decoder runtime.Decoder
@@ -64,6 +70,8 @@ type Server struct {
 	history   []past
 	// oldest is the resource version before the first event in history.
 	oldest int
+	// dryRun reports that what is written now will be undone.
+	dryRun bool
 	// snapshot is what lists are answered with while it is set.
 	snapshot *snapshot
 }
@@ -94,7 +102,7 @@ type key struct{ resource, namespace, name string }
 // New starts a server; Close ends it.
 func New() *Server {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, coordinationv1.AddToScheme, addonv1alpha1.Install} {
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, appsv1.AddToScheme, coordinationv1.AddToScheme, addonv1alpha1.Install, v1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			// The types are constants: this cannot happen.
 			panic(err)
@@ -160,6 +168,23 @@ func (s *Server) Put(resource string, object Object) {
 	}
 	stored.SetUID(uuid.NewUUID())
 	s.store(k, stored, watch.Added)
+}
+
+// Change changes an object without a request, as a controller would that writes nothing but these fields. It does nothing
+// if there is no object.
+func (s *Server) Change(resource, namespace, name string, change func(Object)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := key{resource, namespace, name}
+	present, ok := s.objects[k]
+	if !ok {
+		return
+	}
+	object := present.DeepCopyObject().(Object)
+	change(object)
+	if !equality.Semantic.DeepEqual(present, object) {
+		s.store(k, object, watch.Modified)
+	}
 }
 
 // Remove deletes an object without a request.

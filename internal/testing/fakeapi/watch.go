@@ -6,26 +6,32 @@ import (
 	"strconv"
 	"sync"
 
+	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	addonv1alpha1 "open-cluster-management.io/api/addon/v1alpha1"
+
+	"open-cluster-management.io/helloworld-addon/api/v1alpha1"
 )
 
 var (
 	listKinds = map[string]string{
 		"configmaps": "ConfigMapList", "secrets": "SecretList", "pods": "PodList", "leases": "LeaseList",
-		"events": "EventList", "managedclusteraddons": "ManagedClusterAddOnList",
+		"events": "EventList", "managedclusteraddons": "ManagedClusterAddOnList", "configmapmirrors": "ConfigMapMirrorList",
+		"configmapreplicasets": "ConfigMapReplicaSetList", "controllerrevisions": "ControllerRevisionList",
 	}
 	kinds = map[string]string{
 		"configmaps": "ConfigMap", "secrets": "Secret", "pods": "Pod", "leases": "Lease",
-		"events": "Event", "managedclusteraddons": "ManagedClusterAddOn",
+		"events": "Event", "managedclusteraddons": "ManagedClusterAddOn", "configmapmirrors": "ConfigMapMirror",
+		"configmapreplicasets": "ConfigMapReplicaSet", "controllerrevisions": "ControllerRevision",
 	}
 	apiVersions = map[string]string{
 		"configmaps": "v1", "secrets": "v1", "pods": "v1", "leases": "coordination.k8s.io/v1",
-		"events": "v1", "managedclusteraddons": addonv1alpha1.GroupVersion.String(),
+		"events": "v1", "managedclusteraddons": addonv1alpha1.GroupVersion.String(), "configmapmirrors": v1alpha1.GroupVersion.String(),
+		"configmapreplicasets": v1alpha1.GroupVersion.String(), "controllerrevisions": appsv1.SchemeGroupVersion.String(),
 	}
 )
 
@@ -52,6 +58,9 @@ type past struct {
 
 // send sends the object to every watch that selects it. The caller holds the lock.
 func (s *Server) send(k key, event watch.EventType, object Object) {
+	if s.dryRun {
+		return
+	}
 	now := past{version: s.version, key: k, object: object, event: eventFor(k.resource, event, object)}
 	s.history = append(s.history, now)
 	for w := range s.watchers {
