@@ -20,6 +20,7 @@ import (
 	"open-cluster-management.io/helloworld-addon/pkg/agent/mirror/plan"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/report"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/report/condition"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/report/mirrored"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/uninstall/gate"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/view"
 )
@@ -31,6 +32,7 @@ type session struct {
 	addOn    *view.View[*condition.AddOn]
 	mirror   *mirror.Controller
 	reporter *report.Reporter
+	mirrored *mirrored.Reporter
 	events   *report.Events
 
 	mu sync.Mutex
@@ -57,6 +59,7 @@ func (a *agent) serve(ctx context.Context, config *rest.Config) error {
 	defer a.session.Store(nil)
 	group.Go(func() error { s.addOn.Run(); return nil })
 	group.Go(func() error { s.reporter.Run(ctx); return nil })
+	group.Go(func() error { s.mirrored.Run(ctx); return nil })
 	group.Go(func() error { return s.mirror.Run(ctx) })
 	return group.Wait()
 }
@@ -75,9 +78,14 @@ func (a *agent) newSession(ctx context.Context, hub *kubeclient.Client) (*sessio
 		DeletionHold: a.options.DeletionHold, Released: s.released,
 		Gate: s.gate, Observer: observer{a.metrics, s.events, namespace, cluster}, Looked: s.looked, QueueMetrics: a.metrics.Queue(),
 	})
+	s.mirrored = mirrored.New(mirrored.Config{
+		Cluster: cluster, Client: hub.Mirrors(cluster), Clock: a.clock, Status: s.mirror.MirrorStatus,
+		Ready: func() bool { return s.mirror.Listed() && s.mirror.Stopped() == nil },
+	})
 	var err error
 	s.addOn, err = view.New(ctx, "ManagedClusterAddOn "+cluster+"/"+manifests.AddonName,
-		view.Selected[*addonv1alpha1.ManagedClusterAddOnList]{Reader: hub.AddOns(cluster),
+		view.Selected[*addonv1alpha1.ManagedClusterAddOnList]{
+			Reader:   view.Announced[*addonv1alpha1.ManagedClusterAddOnList]{Reader: hub.AddOns(cluster), Listing: s.mirrored.Reread},
 			Selector: fields.OneTermEqualSelector("metadata.name", manifests.AddonName).String()},
 		&addonv1alpha1.ManagedClusterAddOn{}, condition.NewAddOn, func(string) { s.addOnChanged() })
 	return s, err
@@ -113,6 +121,7 @@ func (s *session) released() bool {
 // looked is called after each look at a name.
 func (s *session) looked() {
 	s.reporter.Notify()
+	s.mirrored.Notify()
 	s.agent.trimmer.worked.Notify()
 }
 
@@ -128,6 +137,7 @@ func (s *session) addOnChanged() {
 		s.mirror.Resync()
 	}
 	s.reporter.Notify()
+	s.mirrored.Notify()
 }
 
 // trouble returns the reason why the hub or the managed cluster cannot be read. It is

@@ -31,6 +31,7 @@ func newPair(t *testing.T) *pair {
 
 func newPairWith(t *testing.T, hub *fakeapi.Server) *pair {
 	t.Helper()
+	hub.Put("configmapmirrors", newMirror())
 	return &pair{t: t, hub: hub, managed: runtest.NewAPI(t), health: runtest.Address(t), metrics: runtest.Address(t)}
 }
 

@@ -31,6 +31,7 @@ func TestInSyncIsSilent(t *testing.T) {
 		}
 		return false
 	})
+	p.mirrored("1 of 2: theirs Conflict")
 	p.hub.Requests()
 	p.managed.Requests()
 	renewed := 0

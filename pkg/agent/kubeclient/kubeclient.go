@@ -1,6 +1,6 @@
 // Package kubeclient has the clients of the programs on a managed cluster: for
 // ConfigMaps, Secrets, ServiceAccounts, Pods, Events, Leases and
-// SelfSubjectAccessReviews, and for ManagedClusterAddOns on the hub.
+// SelfSubjectAccessReviews, and for ManagedClusterAddOns and ConfigMapMirrors on the hub.
 //
 // It exists because the generated clientset registers every API group of
 // Kubernetes, which costs the agent megabytes of program and memory. The clients
@@ -25,6 +25,8 @@ import (
 	"k8s.io/client-go/gentype"
 	"k8s.io/client-go/rest"
 	addonv1alpha1 "open-cluster-management.io/api/addon/v1alpha1"
+
+	"open-cluster-management.io/helloworld-addon/api/v1alpha1"
 )
 
 // The clients of one namespace, each with the verbs Create, Update, Delete, Get and
@@ -42,6 +44,8 @@ type (
 	Events = gentype.Client[*corev1.Event]
 	// AddOns is the client for the ManagedClusterAddOns of a namespace on the hub.
 	AddOns = gentype.ClientWithList[*addonv1alpha1.ManagedClusterAddOn, *addonv1alpha1.ManagedClusterAddOnList]
+	// Mirrors is the client for the ConfigMapMirrors of a namespace on the hub.
+	Mirrors = gentype.Client[*v1alpha1.ConfigMapMirror]
 	// SelfSubjectAccessReviews is the client that asks for the rights of its user.
 	SelfSubjectAccessReviews = gentype.Client[*authorizationv1.SelfSubjectAccessReview]
 	// Leases is the client for the Leases of a namespace.
@@ -55,6 +59,7 @@ type Client struct {
 	core          rest.Interface
 	coordination  rest.Interface
 	addon         rest.Interface
+	own           rest.Interface
 	events        rest.Interface
 	authorization rest.Interface
 	parameters    runtime.ParameterCodec
@@ -69,7 +74,7 @@ type types struct {
 
 var knownTypes = sync.OnceValues(func() (types, error) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, coordinationv1.AddToScheme, authorizationv1.AddToScheme, addAddOns} {
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, coordinationv1.AddToScheme, authorizationv1.AddToScheme, addAddOns, addMirrors} {
 		if err := add(scheme); err != nil {
 			return types{}, fmt.Errorf("register API types: %w", err)
 		}
@@ -101,6 +106,7 @@ func New(config *rest.Config) (*Client, error) {
 		{&c.authorization, "/apis", authorizationv1.SchemeGroupVersion, runtime.ContentTypeProtobuf},
 		// The API server has no protobuf for custom resources.
 		{&c.addon, "/apis", addonVersion, runtime.ContentTypeJSON},
+		{&c.own, "/apis", v1alpha1.GroupVersion, runtime.ContentTypeJSON},
 	} {
 		if *group.client, err = restClient(config, httpClient, known.codecs, group.path, group.version, group.contentType); err != nil {
 			return nil, err
@@ -117,6 +123,13 @@ var addonVersion = schema.GroupVersion{Group: addonv1alpha1.GroupName, Version: 
 func addAddOns(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(addonVersion, &addonv1alpha1.ManagedClusterAddOn{}, &addonv1alpha1.ManagedClusterAddOnList{})
 	metav1.AddToGroupVersion(scheme, addonVersion)
+	return nil
+}
+
+// addMirrors registers the one type of the add-on's own API that is used.
+func addMirrors(scheme *runtime.Scheme) error {
+	scheme.AddKnownTypes(v1alpha1.GroupVersion, &v1alpha1.ConfigMapMirror{})
+	metav1.AddToGroupVersion(scheme, v1alpha1.GroupVersion)
 	return nil
 }
 
@@ -188,4 +201,10 @@ func (c *Client) AddOns(namespace string) *AddOns {
 	return gentype.NewClientWithList("managedclusteraddons", c.addon, c.parameters, namespace,
 		func() *addonv1alpha1.ManagedClusterAddOn { return &addonv1alpha1.ManagedClusterAddOn{} },
 		func() *addonv1alpha1.ManagedClusterAddOnList { return &addonv1alpha1.ManagedClusterAddOnList{} })
+}
+
+// Mirrors returns the client for the ConfigMapMirrors of namespace.
+func (c *Client) Mirrors(namespace string) *Mirrors {
+	return gentype.NewClient("configmapmirrors", c.own, c.parameters, namespace,
+		func() *v1alpha1.ConfigMapMirror { return &v1alpha1.ConfigMapMirror{} })
 }

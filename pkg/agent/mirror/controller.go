@@ -195,10 +195,9 @@ func (c *Controller) reconcile(ctx context.Context, name string) error {
 	if c.gate(c.marker()) != nil {
 		return nil
 	}
-	source := c.sources.Get(c.config.Scope.HubNamespace, name)
-	target := c.copies.Get(c.config.Scope.InstallNamespace, name)
-
-	turn := c.begin(c.config.Scope.Plan(name, source, target), source, target)
+	turn, source := c.begin(name, func() (*plan.Source, *plan.Copy) {
+		return c.sources.Get(c.config.Scope.HubNamespace, name), c.copies.Get(c.config.Scope.InstallNamespace, name)
+	})
 	if turn.Wait > 0 {
 		c.postpone(ctx, turn, source)
 		return nil
@@ -210,12 +209,15 @@ func (c *Controller) reconcile(ctx context.Context, name string) error {
 	return c.end(ctx, turn, source, err)
 }
 
-// begin asks the book whether the action is carried out now.
-func (c *Controller) begin(action plan.Action, source *plan.Source, target *plan.Copy) plan.Turn {
+// begin looks at a name, and asks the book whether what it needs is carried out now. No deletion is
+// recorded in between: a source that was there before it would count as one that is back, and the
+// deletion would be held as if only a list implied it.
+func (c *Controller) begin(name string, look func() (*plan.Source, *plan.Copy)) (plan.Turn, *plan.Source) {
 	situation := plan.Situation{Now: c.config.Clock.Now(), Released: c.released(), Missing: c.missing}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.book.Begin(action, source, target, situation)
+	source, target := look()
+	return c.book.Begin(c.config.Scope.Plan(name, source, target), source, target, situation), source
 }
 
 func (c *Controller) missing() (names []string, owned int) {

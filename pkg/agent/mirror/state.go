@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"open-cluster-management.io/helloworld-addon/api/v1alpha1"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/mirror/plan"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/view"
 )
@@ -36,6 +37,20 @@ func (c *Controller) Summary() plan.Summary {
 	return summary.Count(sources.List(), func(name string) *plan.Copy {
 		return copies.Get(c.config.Scope.InstallNamespace, name)
 	})
+}
+
+// MirrorStatus returns the status of the cluster's ConfigMapMirror at a time. before are the entries
+// of the previous status.
+func (c *Controller) MirrorStatus(before []v1alpha1.MirroredConfigMap, now time.Time) v1alpha1.ConfigMapMirrorStatus {
+	sources, copies := c.views()
+	if sources == nil {
+		return v1alpha1.ConfigMapMirrorStatus{}
+	}
+	var troubles plan.Summary
+	c.locked(func() { troubles = c.book.Troubles() })
+	return c.config.Scope.MirrorStatus(troubles, sources.List(), func(name string) *plan.Copy {
+		return copies.Get(c.config.Scope.InstallNamespace, name)
+	}, before, now)
 }
 
 // Stopped returns why the mirror may not write, or nil.

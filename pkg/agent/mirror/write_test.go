@@ -120,10 +120,11 @@ func TestCutConnectionsAreReportedOnce(t *testing.T) {
 	c := New(Config{Scope: scope, Clock: clocktesting.NewFakeClock(start), Observer: observer})
 	t.Cleanup(c.queue.ShutDown)
 	source := plan.NewSource(configmaps.New("a", nil))
+	look := func() (*plan.Source, *plan.Copy) { return source, nil }
 	for i := range 2 {
 		writer := &recorder{err: &net.OpError{Op: "read", Net: "tcp", Source: &net.TCPAddr{Port: 40000 + i},
 			Addr: &net.TCPAddr{Port: 6443}, Err: syscall.ECONNRESET}}
-		turn := c.begin(scope.Plan("a", source, nil), source, nil)
+		turn, _ := c.begin("a", look)
 		err := write(t.Context(), writer, turn.Action)
 		if !errors.Is(err, syscall.ECONNRESET) {
 			t.Fatalf("got %v, want the connection's error", err)
@@ -140,9 +141,10 @@ func TestControllerIsStuck(t *testing.T) {
 	clock := clocktesting.NewFakeClock(start)
 	c := New(Config{Scope: scope, Clock: clock, Observer: &watcher{}})
 	t.Cleanup(c.queue.ShutDown)
-	source := plan.NewSource(configmaps.New("a", nil))
+	look := func() (*plan.Source, *plan.Copy) { return plan.NewSource(configmaps.New("a", nil)), nil }
 	create := func(err error) {
-		_ = c.end(t.Context(), c.begin(scope.Plan("a", source, nil), source, nil), source, err)
+		turn, source := c.begin("a", look)
+		_ = c.end(t.Context(), turn, source, err)
 	}
 	create(errors.New("create ConfigMap a: connection refused"))
 	if err := c.Stuck(); err != nil {

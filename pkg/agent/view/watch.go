@@ -41,6 +41,26 @@ func (s Selected[L]) Watch(ctx context.Context, options metav1.ListOptions) (wat
 	return s.Reader.Watch(ctx, options)
 }
 
+// Announced calls Listing before each list of Reader, also one that is sent as a stream.
+type Announced[L runtime.Object] struct {
+	Reader  Reader[L]
+	Listing func()
+}
+
+// List lists the objects.
+func (a Announced[L]) List(ctx context.Context, options metav1.ListOptions) (L, error) {
+	a.Listing()
+	return a.Reader.List(ctx, options)
+}
+
+// Watch watches the objects.
+func (a Announced[L]) Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	if options.SendInitialEvents != nil {
+		a.Listing()
+	}
+	return a.Reader.Watch(ctx, options)
+}
+
 const (
 	// listTimeout bounds a list, for example of 5,000 objects.
 	listTimeout = 60 * time.Second

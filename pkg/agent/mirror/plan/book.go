@@ -166,15 +166,19 @@ func (b *Book) Begin(action Action, source *Source, target *Copy, situation Situ
 	if action.Kind == Create && r.lost != nil {
 		turn.Action.Object = b.scope.desired(source, r.lost)
 	}
-	if action.Kind == Delete && source == nil {
+	switch {
+	case action.Kind == Delete && source == nil:
 		turn.Wait, turn.Hold = b.hold(r, situation)
-	} else {
+	case source == nil && target == nil && r.lag.showsBefore(""):
+		// The cache does not show the copy yet that was written: the deletion of its source stays known
+		// until it does.
+	default:
 		b.setRemoval(r, present)
 	}
 	switch {
 	case turn.Wait > 0:
 		// A write that failed before is not tried any more.
-		turn.Change = b.report(r, Action{Kind: Ignore}, nil, situation.Now)
+		turn.Change = b.report(r, Action{Kind: Ignore}, turn.want, nil, situation.Now)
 	case action.Kind.Writes():
 		turn.Wait = r.contest.wait(turn.want, situation.Now)
 		turn.Contested = turn.Wait > 0 && r.contest.reason == ""
@@ -220,7 +224,7 @@ func (b *Book) End(turn Turn, err error, now time.Time) Outcome {
 	case action.Kind.Writes() && !turn.arrival.seen.IsZero():
 		out.Latency = now.Sub(turn.arrival.seen)
 	}
-	out.Change = b.report(r, action, out.Err, now)
+	out.Change = b.report(r, action, turn.want, out.Err, now)
 	return out
 }
 

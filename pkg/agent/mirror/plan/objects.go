@@ -76,7 +76,10 @@ func (i *Identity) GetObjectMeta() metav1.Object {
 type Source struct {
 	Identity
 	// OptedOut reports whether the ConfigMap has the label that forbids copying it.
-	OptedOut   bool
+	OptedOut bool
+	// Revision is the value of manifests.RevisionAnnotation, with the content below. It is empty
+	// if the value is longer than a ConfigMapMirror takes.
+	Revision   string
 	Immutable  bool
 	Data       map[string]string
 	BinaryData map[string][]byte
@@ -91,6 +94,9 @@ func NewSource(cm *corev1.ConfigMap) *Source {
 	}
 	if s.OptedOut || Excluded(s.Name) {
 		return s
+	}
+	if revision := cm.Annotations[manifests.RevisionAnnotation]; len(revision) <= maxRevision {
+		s.Revision = revision
 	}
 	s.Immutable = isTrue(cm.Immutable)
 	s.Data, s.BinaryData = cm.Data, cm.BinaryData

@@ -21,11 +21,13 @@ import (
 //	arrival  | the source changed on the hub               | an action on the name begins; it is set
 //	         |                                             | again when the action waits or fails
 //	removal  | a list or watch event shows no source       | the source is back, or the copy is gone
+//	         |                                             | and the cache is not behind its write
 //	failure  | a write fails; the action is Conflict, Wait | a later action succeeds
 //	attempts | a look at the name fails                    | a look succeeds
 //	contest  | a write only repairs the copy               | the copy stays in sync for long enough,
 //	         |                                             | or is not wanted any more
-//	lag      | a write succeeds, or fails as stale         | a look writes nothing
+//	lag      | a write succeeds, or fails as stale         | a look writes nothing, and the cache is
+//	         |                                             | not behind the mirror's own write
 //	lost     | a Replace deletes the copy, and its create  | a create succeeds, or none is needed
 //	         | fails                                       |
 //
@@ -123,8 +125,8 @@ const (
 // contest counts the writes that only repaired a copy. A nil contest means that no
 // other writer changed the copy recently.
 type contest struct {
-	// wanted is the content that the last write had.
-	wanted wanted
+	// wanted is the content that the last write had, undone the one that another writer undid last.
+	wanted, undone wanted
 	// repairs counts the repairs in a row, none of which stood for longer than calm.
 	// last is the time of the last write.
 	repairs int
@@ -166,12 +168,12 @@ func (c *contest) isRepair(want wanted, changed bool) bool {
 // another writer was faster counts as a write.
 func (c *contest) wrote(want wanted, changed bool, now time.Time) *contest {
 	repair := c.isRepair(want, changed)
-	next := contest{wanted: want, last: now}
+	next := contest{wanted: want, undone: want, last: now}
 	switch {
 	case !repair && (c == nil || !want.exists):
 		return nil
 	case !repair:
-		next.repairs, next.reason = c.repairs, c.reason
+		next.repairs, next.reason, next.undone = c.repairs, c.reason, c.undone
 	case c == nil || now.Sub(c.last) >= c.calm():
 		next.repairs = 1
 	default:
@@ -249,6 +251,8 @@ func (l *lag) after(kind Kind, version string, err error) (next *lag, raced bool
 	case errors.As(err, &stale):
 	case err == nil && kind.Writes():
 		return &lag{wrote: true, replaced: version, byReplace: kind == Replace}, false, nil
+	case kind == Ignore && l.showsBefore(version):
+		return l, false, nil
 	default:
 		return nil, false, err
 	}

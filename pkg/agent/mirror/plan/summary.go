@@ -18,6 +18,14 @@ type Failure struct {
 	Reason string
 
 	cause cause
+	// want is the content that the failure is about.
+	want wanted
+}
+
+// same reports whether two failures are the same to a user, whatever content they are about.
+func (f Failure) same(other Failure) bool {
+	f.want = other.want
+	return f == other
 }
 
 // Contested is the Kind of a Failure whose copy another writer keeps changing back.
@@ -61,22 +69,22 @@ type Change struct {
 	NoneLeft bool
 }
 
-// report records whether an action left a failure.
-func (b *Book) report(r *Record, action Action, err error, now time.Time) Change {
+// report records whether an action left a failure. want is the content that it wanted.
+func (b *Book) report(r *Record, action Action, want wanted, err error, now time.Time) Change {
 	if errors.Is(err, ErrStale) {
 		return Change{}
 	}
 	before := r.failure
 	r.failure = nil
 	if err != nil || action.Kind == Conflict || action.Kind == Wait {
-		r.failure = &Failure{Name: action.Name, Kind: action.Kind, Reason: action.Reason}
+		r.failure = &Failure{Name: action.Name, Kind: action.Kind, Reason: action.Reason, want: want}
 		if err != nil {
 			r.failure.Reason, r.failure.cause = err.Error(), causeOf(err)
 		}
 	}
 	var change Change
 	switch {
-	case r.failure != nil && (before == nil || *before != *r.failure):
+	case r.failure != nil && (before == nil || !before.same(*r.failure)):
 		change.Appeared = r.failure
 	case r.failure == nil && before != nil:
 		change = Change{Cleared: true, Retry: b.failing(retriedBySuccess), NoneLeft: b.noFailure()}
@@ -189,7 +197,7 @@ func (b *Book) Troubles() Summary {
 			summary.Failed = append(summary.Failed, *r.failure)
 		}
 		if r.contest != nil && r.contest.reason != "" {
-			summary.Contested = append(summary.Contested, Failure{Name: name, Kind: Contested, Reason: r.contest.reason})
+			summary.Contested = append(summary.Contested, Failure{Name: name, Kind: Contested, Reason: r.contest.reason, want: r.contest.undone})
 		}
 		if r.removal == held {
 			summary.Held, summary.HeldUntil = append(summary.Held, name), b.until
