@@ -24,8 +24,6 @@ import (
 
 	"open-cluster-management.io/helloworld-addon/api/v1alpha1"
 	"open-cluster-management.io/helloworld-addon/manifests"
-	"open-cluster-management.io/helloworld-addon/pkg/hub/replicaset/plan"
-	"open-cluster-management.io/helloworld-addon/pkg/hub/replicaset/render"
 )
 
 // cacheTimeout bounds the first sync of the caches.
@@ -36,14 +34,19 @@ const (
 	byUID       = "uid"       // sets by their UID; delivered ConfigMaps and revisions by that of their set
 	bySource    = "source"    // sets by the name of a source
 	byPlacement = "placement" // sets and PlacementDecisions by NAMESPACE/PLACEMENT
+	byRevision  = "revision"  // revisions by their name in annotations and reports
 )
+
+// addOnResource are the ManagedClusterAddOns. Only their metadata is read.
+var addOnResource = schema.GroupVersion(addonv1beta1.GroupVersion).WithResource("managedclusteraddons")
 
 // caches holds the informers. Their transforms drop the fields that no plan reads.
 type caches struct {
 	sets cache.SharedIndexInformer
 	// delivered has the ConfigMaps that carry a set's label, as deliveredObject.
 	delivered cache.SharedIndexInformer
-	// names has the metadata of all other ConfigMaps: those of sources, and those that are in the way.
+	// names has the metadata of all other ConfigMaps: those of sources, and those that are in the way. It lacks
+	// those that are in every namespace, which cannot be a source.
 	names      cache.SharedIndexInformer
 	revisions  cache.SharedIndexInformer
 	placements cache.SharedIndexInformer
@@ -52,17 +55,6 @@ type caches struct {
 	addOns     cache.SharedIndexInformer
 	mirrors    cache.SharedIndexInformer
 }
-
-// deliveredObject is what the cache keeps of a ConfigMap that carries a set's label: a hash
-// instead of the content.
-type deliveredObject struct {
-	metav1.TypeMeta
-	metav1.ObjectMeta
-	object plan.Object
-}
-
-// DeepCopyObject makes it a runtime.Object. It is never changed.
-func (d *deliveredObject) DeepCopyObject() runtime.Object { return d }
 
 // newCaches returns the caches. They are empty until start.
 func newCaches(c *clients) (*caches, error) {
@@ -78,8 +70,8 @@ func newCaches(c *clients) (*caches, error) {
 	placements := c.cluster.ClusterV1beta1().Placements(metav1.NamespaceAll)
 	decisions := c.cluster.ClusterV1beta1().PlacementDecisions(metav1.NamespaceAll)
 	clusters := c.cluster.ClusterV1().ManagedClusters()
-	metadataOf := func(version schema.GroupVersion, resource string, tweak func(*metav1.ListOptions)) cache.SharedIndexInformer {
-		return metadatainformer.NewFilteredMetadataInformer(c.metadata, version.WithResource(resource), metav1.NamespaceAll, 0, cache.Indexers{}, tweak).Informer()
+	metadataOf := func(resource schema.GroupVersionResource, tweak func(*metav1.ListOptions)) cache.SharedIndexInformer {
+		return metadatainformer.NewFilteredMetadataInformer(c.metadata, resource, metav1.NamespaceAll, 0, cache.Indexers{}, tweak).Informer()
 	}
 	sets, mirrors := c.sets(metav1.NamespaceAll), c.mirrors(metav1.NamespaceAll)
 	k := &caches{
@@ -87,13 +79,19 @@ func newCaches(c *clients) (*caches, error) {
 			cache.Indexers{byUID: uidOf, bySource: sourcesOf, byPlacement: placementsOf}),
 		delivered: informer(&corev1.ConfigMap{}, configMaps.List, configMaps.Watch, listed(manifests.ReplicaSetUIDLabel),
 			cache.Indexers{byUID: setUIDOf}),
-		names:      metadataOf(corev1.SchemeGroupVersion, "configmaps", listed("!"+manifests.ReplicaSetUIDLabel)),
-		revisions:  informer(&appsv1.ControllerRevision{}, revisions.List, revisions.Watch, listed(manifests.ReplicaSetUIDLabel), cache.Indexers{byUID: setUIDOf}),
+		names: metadataOf(corev1.SchemeGroupVersion.WithResource("configmaps"), func(options *metav1.ListOptions) {
+			options.LabelSelector = "!" + manifests.ReplicaSetUIDLabel
+			options.FieldSelector = fields.AndSelectors(
+				fields.OneTermNotEqualSelector(metav1.ObjectNameField, "kube-root-ca.crt"),
+				fields.OneTermNotEqualSelector(metav1.ObjectNameField, "openshift-service-ca.crt")).String()
+		}),
+		revisions: informer(&appsv1.ControllerRevision{}, revisions.List, revisions.Watch, listed(manifests.ReplicaSetUIDLabel),
+			cache.Indexers{byUID: setUIDOf, byRevision: revisionsOf}),
 		placements: informer(&clusterv1beta1.Placement{}, placements.List, placements.Watch, every, nil),
 		decisions: informer(&clusterv1beta1.PlacementDecision{}, decisions.List, decisions.Watch, every,
 			cache.Indexers{byPlacement: placementOf}),
 		clusters: informer(&clusterv1.ManagedCluster{}, clusters.List, clusters.Watch, every, nil),
-		addOns:   metadataOf(schema.GroupVersion(addonv1beta1.GroupVersion), "managedclusteraddons", named),
+		addOns:   metadataOf(addOnResource, named),
 		mirrors:  informer(&v1alpha1.ConfigMapMirror{}, mirrors.List, mirrors.Watch, named, nil),
 	}
 	for informer, transform := range map[cache.SharedIndexInformer]cache.TransformFunc{
@@ -187,7 +185,16 @@ func indexed[T any](object any, keys func(T) []string) ([]string, error) {
 	return keys(typed), nil
 }
 
+func revisionsOf(object any) ([]string, error) {
+	return indexed(object, func(revision *appsv1.ControllerRevision) []string {
+		return []string{revision.Labels[manifests.RevisionAnnotation]}
+	})
+}
+
 func setUIDOf(object any) ([]string, error) {
+	if delivered, ok := object.(*deliveredObject); ok {
+		return []string{delivered.common.Value().setUID}, nil
+	}
 	accessor, err := meta.Accessor(object)
 	if err != nil {
 		return nil, fmt.Errorf("index an object: %w", err)
@@ -204,25 +211,13 @@ func withoutFields(object any) (any, error) {
 	return object, nil
 }
 
-func slimDelivered(object any) (any, error) {
-	configMap, ok := object.(*corev1.ConfigMap)
-	if !ok {
-		return object, nil
-	}
-	return &deliveredObject{
-		ObjectMeta: metav1.ObjectMeta{Namespace: configMap.Namespace, Name: configMap.Name, UID: configMap.UID, ResourceVersion: configMap.ResourceVersion,
-			Labels: map[string]string{manifests.ReplicaSetUIDLabel: configMap.Labels[manifests.ReplicaSetUIDLabel]}},
-		object: plan.NewObject(configMap, render.ContentOf(configMap).Sum()),
-	}, nil
-}
-
 // slimMetadata keeps the names and versions of an object.
 func slimMetadata(object any) (any, error) {
 	partial, ok := object.(*metav1.PartialObjectMetadata)
 	if !ok {
 		return object, nil
 	}
-	return &metav1.PartialObjectMetadata{TypeMeta: partial.TypeMeta, ObjectMeta: metav1.ObjectMeta{
+	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 		Namespace: partial.Namespace, Name: partial.Name, UID: partial.UID, ResourceVersion: partial.ResourceVersion,
 		DeletionTimestamp: partial.DeletionTimestamp}}, nil
 }
@@ -259,22 +254,6 @@ func clientURLs(cluster *clusterv1.ManagedCluster) (urls []clusterv1.ClientConfi
 		urls = append(urls, clusterv1.ClientConfig{URL: config.URL})
 	}
 	return urls
-}
-
-// slimMirror drops the entries without a revision.
-func slimMirror(object any) (any, error) {
-	mirror, ok := object.(*v1alpha1.ConfigMapMirror)
-	if !ok {
-		return object, nil
-	}
-	slim := &v1alpha1.ConfigMapMirror{TypeMeta: mirror.TypeMeta, ObjectMeta: metav1.ObjectMeta{
-		Namespace: mirror.Namespace, Name: mirror.Name, UID: mirror.UID, ResourceVersion: mirror.ResourceVersion}}
-	for _, entry := range mirror.Status.ConfigMaps {
-		if entry.Revision != "" {
-			slim.Status.ConfigMaps = append(slim.Status.ConfigMaps, entry)
-		}
-	}
-	return slim, nil
 }
 
 // get returns an object of a cache, or nil.

@@ -1,9 +1,12 @@
 package replicaset
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/gentype"
@@ -13,6 +16,7 @@ import (
 	clusterclient "open-cluster-management.io/api/client/cluster/clientset/versioned"
 
 	"open-cluster-management.io/helloworld-addon/api/v1alpha1"
+	"open-cluster-management.io/helloworld-addon/manifests"
 )
 
 // clients are the clients of the hub.
@@ -64,4 +68,18 @@ func (c *clients) mirrors(namespace string) *mirrorClient {
 	return gentype.NewClientWithList("configmapmirrors", c.own, c.codec, namespace,
 		func() *v1alpha1.ConfigMapMirror { return &v1alpha1.ConfigMapMirror{} },
 		func() *v1alpha1.ConfigMapMirrorList { return &v1alpha1.ConfigMapMirrorList{} })
+}
+
+// enabled reports whether the add-on is enabled on a cluster, by the API server.
+func (c *clients) enabled(ctx context.Context, cluster string) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	addOn, err := c.metadata.Resource(addOnResource).Namespace(cluster).Get(ctx, manifests.AddonName, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("get ManagedClusterAddOn %s/%s: %w", cluster, manifests.AddonName, err)
+	}
+	return addOn.DeletionTimestamp == nil, nil
 }

@@ -3,6 +3,7 @@ package replicaset
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -31,6 +32,7 @@ type contents struct {
 // desired is the revision of the sources as they are now.
 type desired struct {
 	name string
+	// data is the encoded revision until it is stored.
 	data runtime.RawExtension
 	// problem is why there is none.
 	problem string
@@ -41,14 +43,19 @@ type compiled struct {
 	program *render.Program
 	// problem is why there is no program: the stored revision cannot be read.
 	problem string
-	// rendered is by cluster.
+	// names are those of the ConfigMaps, in their order. rendered is by cluster.
+	names    []string
 	rendered map[string]rendered
+	// last is the text of the last one: clusters with the same content share it.
+	last string
 }
 
-// rendered is what a cluster of this version gets.
+// rendered is what a cluster of this version gets. There is one for each cluster of each set, so it is small.
 type rendered struct {
 	version string
-	content plan.Content
+	// text has the hashes of the ConfigMaps, in the order of their names, or why there are none.
+	text   string
+	failed bool
 }
 
 // refresh makes desired the revision of the sources as they are now. It reads sources only when one of them has changed.
@@ -96,7 +103,8 @@ func (c *contents) desiredOf(revision render.Revision) desired {
 	if err != nil {
 		return desired{problem: err.Error()}
 	}
-	if c.compiled[name] == nil {
+	// A stored revision of this name may have been changed by others; the sources are as they are.
+	if known := c.compiled[name]; known == nil || known.program == nil {
 		program, err := render.Compile(revision)
 		if err != nil {
 			return desired{problem: err.Error()}
@@ -160,20 +168,55 @@ func (c *contents) of(cluster *clusterv1.ManagedCluster, revision string) plan.C
 	case compiled.program == nil:
 		return plan.Content{Problem: compiled.problem}
 	}
-	if known, ok := compiled.rendered[cluster.Name]; ok && known.version == cluster.ResourceVersion {
-		return known.content
+	known, ok := compiled.rendered[cluster.Name]
+	if !ok || known.version != cluster.ResourceVersion {
+		known = compiled.render(cluster)
+		compiled.rendered[cluster.Name] = known
 	}
-	content := plan.Content{}
-	if all, err := compiled.program.Render(cluster); err != nil {
-		content.Problem = err.Error()
-	} else {
-		content.Hashes = make(map[string]string, len(all))
-		for _, one := range all {
-			content.Hashes[one.Name] = one.Sum()
+	return known.content(compiled.names)
+}
+
+// render returns what a cluster gets.
+func (c *compiled) render(cluster *clusterv1.ManagedCluster) rendered {
+	all, err := c.program.Render(cluster)
+	if err != nil {
+		return rendered{version: cluster.ResourceVersion, text: err.Error(), failed: true}
+	}
+	var hashes strings.Builder
+	c.names = c.names[:0]
+	for _, one := range all {
+		c.names = append(c.names, one.Name)
+		hashes.WriteString(one.Sum())
+	}
+	if hashes.String() != c.last {
+		c.last = hashes.String()
+	}
+	return rendered{version: cluster.ResourceVersion, text: c.last}
+}
+
+// content returns what a plan reads. names are those of the ConfigMaps.
+func (r rendered) content(names []string) plan.Content {
+	if r.failed {
+		return plan.Content{Problem: r.text}
+	}
+	content := plan.Content{Hashes: make(map[string]string, len(names))}
+	size := len(r.text) / max(1, len(names)) // all hashes have the same length
+	for i, name := range names {
+		content.Hashes[name] = r.text[i*size : (i+1)*size]
+	}
+	return content
+}
+
+// keep forgets what clusters get that no longer concern the set, and the data of a revision that is stored.
+func (c *contents) keep(stored []plan.Revision, concerned map[string]bool) {
+	if slices.ContainsFunc(stored, func(r plan.Revision) bool { return r.Name == c.desired.name }) {
+		c.desired.data = runtime.RawExtension{}
+	}
+	for _, compiled := range c.compiled {
+		if len(compiled.rendered) > len(concerned) {
+			maps.DeleteFunc(compiled.rendered, func(cluster string, _ rendered) bool { return !concerned[cluster] })
 		}
 	}
-	compiled.rendered[cluster.Name] = rendered{version: cluster.ResourceVersion, content: content}
-	return content
 }
 
 // configMap returns what a ConfigMap of a cluster holds with a revision. It reports false if that is not

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -108,7 +109,6 @@ func (c *Controller) watch() error {
 		k.placements: c.ofPlacement, k.decisions: c.ofDecision,
 		k.clusters: func(o metav1.Object) []types.NamespacedName { return c.ofCluster(o.GetName()) },
 		k.addOns:   func(o metav1.Object) []types.NamespacedName { return c.ofCluster(o.GetNamespace()) },
-		k.mirrors:  func(o metav1.Object) []types.NamespacedName { return c.ofCluster(o.GetNamespace()) },
 	} {
 		handle := func(object any) {
 			if tombstone, ok := object.(cache.DeletedFinalStateUnknown); ok {
@@ -135,7 +135,50 @@ func (c *Controller) watch() error {
 			return fmt.Errorf("add an event handler to a cache of the hub: %w", err)
 		}
 	}
+	return c.watchMirrors()
+}
+
+// watchMirrors queues the sets whose revisions a changed entry of a ConfigMapMirror names. One cluster may report about
+// 100 sets, and an agent writes whenever one of them changes.
+func (c *Controller) watchMirrors() error {
+	handle := func(object any) {
+		if tombstone, ok := object.(cache.DeletedFinalStateUnknown); ok {
+			object = tombstone.Obj
+		}
+		if mirror, ok := object.(*mirrorObject); ok {
+			for _, key := range c.ofMirror(mirror) {
+				c.queue.AddAfter(key, settle)
+			}
+		}
+	}
+	_, err := c.caches.mirrors.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: handle, DeleteFunc: handle, UpdateFunc: func(before, now any) {
+			former, ok := before.(*mirrorObject)
+			if current, isMirror := now.(*mirrorObject); ok && isMirror {
+				handle(former.without(current))
+				handle(current.without(former))
+			}
+		}})
+	if err != nil {
+		return fmt.Errorf("add an event handler to the cache of ConfigMapMirrors: %w", err)
+	}
 	return nil
+}
+
+// ofMirror returns the sets that a ConfigMapMirror reports about.
+func (c *Controller) ofMirror(mirror *mirrorObject) (keys []types.NamespacedName) {
+	seen := map[string]bool{}
+	for _, entry := range mirror.entries {
+		name := entry.common.Value().revision
+		if seen[name] {
+			continue
+		}
+		seen[name] = true
+		for _, revision := range list[*appsv1.ControllerRevision](c.caches.revisions, byRevision, name) {
+			keys = append(keys, c.ofMarks(revision)...)
+		}
+	}
+	return keys
 }
 
 // changed reports whether an update changed what the plans of sets read: a ManagedCluster, for example, is written
@@ -143,8 +186,6 @@ func (c *Controller) watch() error {
 func changed(before, now any) bool {
 	switch before := before.(type) {
 	case *clusterv1.ManagedCluster:
-		return !equality.Semantic.DeepEqual(withVersionOf(before, now), before)
-	case *v1alpha1.ConfigMapMirror:
 		return !equality.Semantic.DeepEqual(withVersionOf(before, now), before)
 	case *v1alpha1.ConfigMapReplicaSet:
 		now, ok := now.(*v1alpha1.ConfigMapReplicaSet)
@@ -283,32 +324,11 @@ func (c *Controller) reconcile(ctx context.Context, key types.NamespacedName) (t
 			return 0, err
 		}
 	}
-	now := c.clock.Now()
-	placements, selected := c.caches.selection(set)
-	// before the caches of clusters are read, so that no event is lost
-	c.follow(s, selected)
-	objects := c.caches.objects(set, selected)
-	recheck := s.recent.apply(objects, now)
-	concerned := maps.Clone(selected)
-	for _, object := range objects {
-		if object.Owned(set) {
-			concerned[object.Cluster] = true
-		}
+	in, recheck, err := c.gather(ctx, s, set)
+	if err != nil {
+		return 0, err
 	}
-	c.follow(s, concerned)
-	stored := c.caches.storedRevisions(set)
-	if set.DeletionTimestamp == nil {
-		if err := s.contents.load(ctx, c.clients, set, inUse(set, stored, objects)); err != nil {
-			return 0, err
-		}
-	}
-	result := plan.Plan(plan.Inputs{
-		Set: set, Revisions: stored, Desired: s.contents.desired.name, SourceProblem: s.contents.desired.problem,
-		Placements: placements, Enabled: c.caches.enabled, Objects: slices.Collect(maps.Values(objects)), Reports: c.caches.reports(selected),
-		Refusals: s.refusals.list(now), Claimed: c.caches.claims(set),
-		Content:      func(cluster, revision string) plan.Content { return s.contents.of(c.caches.cluster(cluster), revision) },
-		RemovalDelay: c.removalDelay, Now: now,
-	})
+	result := plan.Plan(in)
 	c.metrics.clusters(set, result.Status.Summary)
 	retry, err := c.execute(ctx, s, set, result)
 	if err != nil {
@@ -319,6 +339,37 @@ func (c *Controller) reconcile(ctx context.Context, key types.NamespacedName) (t
 		return 0, nil
 	}
 	return max(time.Millisecond, next.Sub(c.clock.Now())), nil
+}
+
+// gather returns the inputs of a set's plan. recheck is when they change though no object does, or zero.
+func (c *Controller) gather(ctx context.Context, s *state, set *v1alpha1.ConfigMapReplicaSet) (in plan.Inputs, recheck time.Time, err error) {
+	now := c.clock.Now()
+	placements, selected := c.caches.selection(set)
+	// before the caches of clusters are read, so that no event is lost
+	c.follow(s, selected)
+	objects := c.caches.objects(set, selected)
+	recheck = s.recent.apply(objects, now)
+	concerned := maps.Clone(selected)
+	for _, object := range objects {
+		if object.Owned(set) {
+			concerned[object.Cluster] = true
+		}
+	}
+	c.follow(s, concerned)
+	stored := c.caches.storedRevisions(set)
+	if set.DeletionTimestamp == nil {
+		if err := s.contents.load(ctx, c.clients, set, inUse(set, stored, objects)); err != nil {
+			return in, recheck, err
+		}
+		s.contents.keep(stored, concerned)
+	}
+	return plan.Inputs{
+		Set: set, Revisions: stored, Desired: s.contents.desired.name, SourceProblem: s.contents.desired.problem,
+		Placements: placements, Enabled: c.caches.enabled, Objects: slices.Collect(maps.Values(objects)), Reports: c.caches.reports(selected, stored),
+		Refusals: s.refusals.list(now), Claimed: c.caches.claims(set),
+		Content:      func(cluster, revision string) plan.Content { return s.contents.of(c.caches.cluster(cluster), revision) },
+		RemovalDelay: c.removalDelay, Now: now,
+	}, recheck, nil
 }
 
 // stateOf returns what is remembered of a set. One that was deleted and created again is another.

@@ -1,4 +1,4 @@
-// Package replicaset carries out ConfigMapReplicaSets. No program runs it yet.
+// Package replicaset is the program helloworld-replicaset-controller: it carries out ConfigMapReplicaSets.
 //
 //	ConfigMapReplicaSet, sources, Placements, ManagedClusters ──┐
 //	ConfigMaps on the clusters' namespaces, ConfigMapMirrors ───┤ caches

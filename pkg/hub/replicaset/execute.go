@@ -165,8 +165,8 @@ func (c *Controller) finalizers(ctx context.Context, set *v1alpha1.ConfigMapRepl
 	return nil
 }
 
-// finish removes the finalizer of a set of which nothing is left, by the API server and not by the cache,
-// which may lack the last write of a former leader.
+// finish removes the finalizer of a set of which nothing is left, by the API server and not by the caches:
+// they may lack the last write of a former leader, or an add-on that was enabled again.
 func (c *Controller) finish(ctx context.Context, set *v1alpha1.ConfigMapReplicaSet) error {
 	listCtx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -175,10 +175,20 @@ func (c *Controller) finish(ctx context.Context, set *v1alpha1.ConfigMapReplicaS
 	if err != nil {
 		return fmt.Errorf("list the ConfigMaps of ConfigMapReplicaSet %s: %w", klog.KObj(set), err)
 	}
+	disabled := map[string]bool{}
 	for i := range left.Items {
-		if object := plan.NewObject(&left.Items[i], ""); object.Owned(set) && c.caches.enabled(object.Cluster) {
+		object := plan.NewObject(&left.Items[i], "")
+		if !object.Owned(set) || disabled[object.Cluster] {
+			continue
+		}
+		enabled, err := c.clients.enabled(ctx, object.Cluster)
+		if err != nil {
+			return err
+		}
+		if enabled {
 			return fmt.Errorf("%w: ConfigMap %s/%s is left of ConfigMapReplicaSet %s", errStale, object.Cluster, object.Name, klog.KObj(set))
 		}
+		disabled[object.Cluster] = true
 	}
 	others := slices.DeleteFunc(slices.Clone(set.Finalizers), func(f string) bool { return f == manifests.ReplicaSetFinalizer })
 	return c.finalizers(ctx, set, others)
@@ -195,6 +205,10 @@ func (c *Controller) store(ctx context.Context, s *state, set *v1alpha1.ConfigMa
 			return fmt.Errorf("set the number of ControllerRevision %s: %w", klog.KObj(stored), stale(err))
 		}
 		return nil
+	}
+	if s.contents.desired.data.Raw == nil {
+		s.contents.sources = "" // read them again
+		return fmt.Errorf("%w: ControllerRevision %s/%s was deleted", errStale, set.Namespace, revisionName(set, revision.Name))
 	}
 	_, err := client.Create(ctx, &appsv1.ControllerRevision{
 		ObjectMeta: metav1.ObjectMeta{

@@ -88,9 +88,11 @@ func (k *caches) claims(set *v1alpha1.ConfigMapReplicaSet) func(cluster, name st
 // objects returns, by CLUSTER/NAME, the ConfigMaps of a set on the clusters, and those of others that are in its way: they have
 // the name of a source on a selected cluster.
 func (k *caches) objects(set *v1alpha1.ConfigMapReplicaSet, selected map[string]bool) map[string]plan.Object {
-	found := map[string]plan.Object{}
-	for _, delivered := range list[*deliveredObject](k.delivered, byUID, string(set.UID)) {
-		found[delivered.Namespace+"/"+delivered.Name] = delivered.object
+	own := list[*deliveredObject](k.delivered, byUID, string(set.UID))
+	found := make(map[string]plan.Object, len(own))
+	for _, delivered := range own {
+		object := delivered.object()
+		found[object.Cluster+"/"+object.Name] = object
 	}
 	for cluster := range selected {
 		for _, source := range set.Spec.ConfigMaps {
@@ -99,7 +101,7 @@ func (k *caches) objects(set *v1alpha1.ConfigMapReplicaSet, selected map[string]
 				continue
 			}
 			if other := get[*deliveredObject](k.delivered, cluster, source.Name); other != nil {
-				found[key] = other.object
+				found[key] = other.object()
 			} else if partial := get[*metav1.PartialObjectMetadata](k.names, cluster, source.Name); partial != nil {
 				found[key] = plan.Object{Cluster: cluster, Name: source.Name, UID: partial.UID, ResourceVersion: partial.ResourceVersion,
 					Deleting: partial.DeletionTimestamp != nil}
@@ -115,17 +117,20 @@ func (k *caches) version(namespace, name string) string {
 		return source.ResourceVersion
 	}
 	if source := get[*deliveredObject](k.delivered, namespace, name); source != nil {
-		return source.ResourceVersion
+		return source.version
 	}
 	return ""
 }
 
-// reports returns what the agents of clusters report.
-func (k *caches) reports(clusters map[string]bool) map[string][]v1alpha1.MirroredConfigMap {
-	reports := map[string][]v1alpha1.MirroredConfigMap{}
+// reports returns what the agents of clusters report about revisions.
+func (k *caches) reports(clusters map[string]bool, stored []plan.Revision) map[string][]v1alpha1.MirroredConfigMap {
+	reports, revisions := make(map[string][]v1alpha1.MirroredConfigMap, len(clusters)), map[string]bool{}
+	for _, revision := range stored {
+		revisions[revision.Name] = true
+	}
 	for cluster := range clusters {
-		if mirror := get[*v1alpha1.ConfigMapMirror](k.mirrors, cluster, manifests.AddonName); mirror != nil {
-			reports[cluster] = mirror.Status.ConfigMaps
+		if mirror := get[*mirrorObject](k.mirrors, cluster, manifests.AddonName); mirror != nil {
+			reports[cluster] = mirror.of(revisions)
 		}
 	}
 	return reports

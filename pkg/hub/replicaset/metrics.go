@@ -26,7 +26,7 @@ func newMetrics() *metrics {
 		}, []string{"namespace", "name", "state"}),
 		duration: k8smetrics.NewHistogram(&k8smetrics.HistogramOpts{
 			Name: "helloworld_replicaset_rollout_duration_seconds", StabilityLevel: k8smetrics.ALPHA,
-			Help:    "Time from the begin of a rollout until every cluster reported it as synced.",
+			Help:    "Time from the start of a rollout until every cluster reported it as synced.",
 			Buckets: []float64{1, 5, 15, 60, 300, 900, 3600, 4 * 3600, 24 * 3600},
 		}),
 	}

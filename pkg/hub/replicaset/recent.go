@@ -18,7 +18,7 @@ const trust = 30 * time.Second
 // right after them does not plan them again.
 type recent struct {
 	mu     sync.Mutex
-	writes map[string]write // by CLUSTER/NAME
+	writes map[string]*write // by CLUSTER/NAME
 }
 
 // write is the result of a write.
@@ -31,12 +31,12 @@ type write struct {
 	object  plan.Object
 }
 
-func newRecent() *recent { return &recent{writes: map[string]write{}} }
+func newRecent() *recent { return &recent{writes: map[string]*write{}} }
 
 func (r *recent) record(cluster, name string, w write) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.writes[cluster+"/"+name] = w
+	r.writes[cluster+"/"+name] = &w
 }
 
 // apply changes what the caches show of objects to what was written since, and forgets writes that the caches
@@ -62,6 +62,9 @@ func (r *recent) apply(objects map[string]plan.Object, now time.Time) (recheck t
 		if end := w.at.Add(trust); recheck.IsZero() || end.Before(recheck) {
 			recheck = end
 		}
+	}
+	if len(r.writes) == 0 {
+		r.writes = map[string]*write{} // a map does not shrink
 	}
 	return recheck
 }

@@ -79,7 +79,7 @@ func Run(ctx context.Context, opts *Options) error {
 		{GroupVersion: addonv1beta1.GroupVersion.String(), Resources: []string{"managedclusteraddons"}},
 		{GroupVersion: clusterv1.GroupVersion.String(), Resources: []string{"managedclusters"}},
 		{GroupVersion: clusterv1beta1.GroupVersion.String(), Resources: []string{"placements", "placementdecisions"}},
-		{GroupVersion: v1alpha1.GroupVersion.String(), Resources: []string{"configmapreplicasets", "configmapmirrors"}},
+		{GroupVersion: v1alpha1.GroupVersion.String(), Resources: []string{"configmapreplicasets", "configmapmirrors"}, Own: true},
 	})
 	if err != nil {
 		if ctx.Err() != nil {

@@ -19,9 +19,15 @@ import (
 
 // check fails the test if a plan breaks a promise. It computes what is in progress in its own way.
 func (w *world) check(in Inputs, result Result) {
-	seen := map[string]bool{}
+	seen, revisions := map[string]bool{}, map[string]string{}
 	last := ""
 	for _, write := range result.Writes {
+		if before, ok := revisions[write.Cluster]; ok && write.Revision != "" && write.Revision != before {
+			w.fail("writes of %s and %s to %s in one plan", before, write.Revision, write.Cluster)
+		} else if write.Revision != "" {
+			revisions[write.Cluster] = write.Revision
+		}
+		w.checkSince(in, write)
 		if write.Cluster != last && seen[write.Cluster] {
 			w.fail("the writes to %s are not in one piece: %v", write.Cluster, result.Writes)
 		}
@@ -35,6 +41,7 @@ func (w *world) check(in Inputs, result Result) {
 	}
 	w.checkRemovals(in, result)
 	w.checkStarts(in, result)
+	w.checkUpdated(in, result)
 }
 
 // checkRemovals fails the test if clusters lose their objects at once that should be held.
@@ -191,8 +198,14 @@ func (w *world) checkStarts(in Inputs, result Result) {
 			starts[write.Cluster] = true
 		}
 	}
-	if len(starts) > 0 && in.Set.Spec.Paused {
-		w.fail("starts %v while paused", starts)
+	w.count("starts of a cluster", len(starts))
+	// What has reached every cluster is also given to those that join while the rollout is halted.
+	reached := in.Set.Status.CurrentRevision == updated.Name
+	if in.Set.Spec.Paused || in.Desired != updated.Name {
+		if len(starts) > 0 && !reached {
+			w.fail("starts %v while paused %v, and the sources have %q", starts, in.Set.Spec.Paused, in.Desired)
+		}
+		return
 	}
 	seen := map[string]bool{}
 	for _, ref := range in.Set.Spec.PlacementRefs {
@@ -208,7 +221,7 @@ func (w *world) checkStarts(in Inputs, result Result) {
 			}
 			groups = append(groups, own)
 		}
-		w.checkPlacement(in, ref.RolloutStrategy, groups, updated.Name, starts)
+		w.checkPlacement(in, ref.RolloutStrategy, groups, updated.Name, reached, starts)
 		if !placement.Gone && !placement.Readable {
 			break
 		}
@@ -219,7 +232,7 @@ func (w *world) checkStarts(in Inputs, result Result) {
 }
 
 // checkPlacement checks the starts in the groups of a Placement, and takes them out of starts.
-func (w *world) checkPlacement(in Inputs, strategy clusterv1alpha1.RolloutStrategy, groups [][]string, updated string, starts map[string]bool) {
+func (w *world) checkPlacement(in Inputs, strategy clusterv1alpha1.RolloutStrategy, groups [][]string, updated string, reached bool, starts map[string]bool) {
 	var config clusterv1alpha1.RolloutConfig
 	var mandatory int
 	concurrency := len(w.clusters)
@@ -242,16 +255,28 @@ func (w *world) checkPlacement(in Inputs, strategy clusterv1alpha1.RolloutStrate
 		}
 		return
 	}
+	counts := make([]map[int]int, len(groups))
+	stopped := false
+	for i, group := range groups {
+		counts[i] = map[int]int{}
+		for _, cluster := range group {
+			counts[i][where(in, cluster, updated, config.ProgressDeadline, config.MinSuccessTime.Duration)]++
+		}
+		tolerated := config.MaxFailures.IntValue()
+		if i < mandatory {
+			tolerated = 0
+		}
+		stopped = stopped || counts[i][failed]+counts[i][failedFlying] > tolerated
+	}
 	open := ""
 	for i, group := range groups {
 		tolerated, limit := config.MaxFailures.IntValue(), concurrency
 		if i < mandatory {
 			tolerated, limit = 0, len(w.clusters)
 		}
-		count := map[int]int{}
+		count := counts[i]
 		started := 0
 		for _, cluster := range group {
-			count[where(in, cluster, updated, config.ProgressDeadline, config.MinSuccessTime.Duration)]++
 			if starts[cluster] {
 				started++
 				delete(starts, cluster)
@@ -260,6 +285,7 @@ func (w *world) checkPlacement(in Inputs, strategy clusterv1alpha1.RolloutStrate
 		failures := count[failed] + count[failedFlying]
 		inFlight := count[flying] + count[failedFlying]
 		switch {
+		case reached && stopped:
 		case started > 0 && open != "":
 			w.fail("starts %d clusters of group %d before an earlier one is done: %s", started, i, open)
 		case started > 0 && failures > tolerated:
@@ -398,10 +424,11 @@ func (w *world) checkEnd(result Result) {
 	}
 }
 
-// history plays one history.
-func history(t *testing.T, c *chance, length int) {
+// history plays one history, and adds what happened to counts.
+func history(t *testing.T, c *chance, length int, counts map[string]int) {
 	t.Helper()
 	w := newWorld(t, c)
+	w.counts = counts
 	for range length {
 		w.event()
 	}
@@ -412,14 +439,15 @@ var histories = flag.Int("histories", 2000, "how many random histories TestModel
 
 // TestModel plays random histories. Run more with go test -run TestModel -histories 100000.
 func TestModel(t *testing.T) {
-	seed := 0
+	seed, counts := 0, map[string]int{}
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("seed %d", seed)
 		}
+		t.Logf("%d histories: %v", seed, counts)
 	})
 	for ; seed < *histories; seed++ {
-		history(t, &chance{random: rand.New(rand.NewSource(int64(seed)))}, 120)
+		history(t, &chance{random: rand.New(rand.NewSource(int64(seed)))}, 120, counts)
 	}
 }
 
@@ -427,6 +455,6 @@ func TestModel(t *testing.T) {
 func FuzzPlan(f *testing.F) {
 	f.Add([]byte{5, 1, 0, 0, 1, 2, 3, 23, 8, 1, 23, 4, 4})
 	f.Fuzz(func(t *testing.T, data []byte) {
-		history(t, &chance{bytes: data}, min(len(data), 200))
+		history(t, &chance{bytes: data}, min(len(data), 200), map[string]int{})
 	})
 }

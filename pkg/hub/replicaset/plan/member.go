@@ -23,6 +23,9 @@ type member struct {
 	updated bool
 	// synced reports that its agent has copied all of them.
 	synced bool
+	// content is what it gets with the updated revision, obstacle why it cannot, or empty.
+	content  Content
+	obstacle string
 	// failure is why it cannot get or copy the updated revision, or empty.
 	failure  string
 	timedOut bool
@@ -40,9 +43,10 @@ func (p *planner) member(cluster string) *member {
 	if p.updated == "" {
 		return m
 	}
-	content := p.Content(cluster, p.updated)
-	m.updated = m.at == p.updated && p.whole(cluster, content)
-	if m.failure = p.obstacle(cluster, content); m.failure != "" {
+	m.content = p.Content(cluster, p.updated)
+	m.obstacle = p.obstacle(cluster, m.content)
+	m.updated = m.at == p.updated && p.whole(cluster, m.content)
+	if m.failure = m.obstacle; m.failure != "" {
 		// It is not in progress, so nothing waits for it.
 		m.state.Status = rolloutv1alpha1.TimeOut
 		return m
@@ -59,7 +63,7 @@ func (p *planner) member(cluster string) *member {
 		// The rest is written now.
 		m.state = steps.State{Status: rolloutv1alpha1.Progressing, Since: p.now}
 	default:
-		p.report(m, content)
+		p.report(m)
 	}
 	return m
 }
@@ -108,7 +112,7 @@ func (p *planner) obstacle(cluster string, content Content) string {
 		}
 		switch object, exists := p.object(cluster, name); {
 		case exists && !object.Owned(p.Set):
-			return fmt.Sprintf("ConfigMap %s %s", name, object.owner())
+			return fmt.Sprintf("ConfigMap %s %s", name, object.owner(p.Set))
 		case exists && object.Deleting:
 			return fmt.Sprintf("ConfigMap %s is being deleted", name)
 		}
@@ -128,11 +132,11 @@ func (p *planner) object(cluster, name string) (Object, bool) {
 // counts only for the revision that it names, and a success not before the cluster was given the
 // revision, so that a former revision's success is not one of this revision
 // (https://github.com/open-cluster-management-io/ocm/issues/1201).
-func (p *planner) report(m *member, content Content) {
+func (p *planner) report(m *member) {
 	m.state = steps.State{Status: rolloutv1alpha1.Succeeded, Since: m.since}
 	synced := 0
 	for _, entry := range p.Reports[m.cluster] {
-		if _, wanted := content.Hashes[entry.Name]; !wanted || entry.Revision != p.updated {
+		if _, wanted := m.content.Hashes[entry.Name]; !wanted || entry.Revision != p.updated {
 			continue
 		}
 		switch entry.State {
@@ -150,7 +154,7 @@ func (p *planner) report(m *member, content Content) {
 	switch {
 	case m.failure != "":
 		m.state = steps.State{Status: rolloutv1alpha1.Failed, Since: m.since}
-	case synced < len(content.Hashes):
+	case synced < len(m.content.Hashes):
 		m.state = steps.State{Status: rolloutv1alpha1.Progressing, Since: m.since}
 	default:
 		m.synced = true
@@ -158,13 +162,14 @@ func (p *planner) report(m *member, content Content) {
 }
 
 // revision returns the revision of the cluster's step, or an empty string.
-func (p *planner) revision(m *member, start bool) string {
+func (p *planner) revision(m *member, r *rollout) string {
 	_, refused := p.refused[m.cluster]
 	switch {
-	case start || refused:
+	case r.start[m.cluster] || refused:
 		// A write that was refused was started; the caller backs off.
 		return p.updated
-	case m.at == "" && p.current != p.updated:
+	case m.at == "" && (p.current != p.updated || r.halted && !p.unreadable):
+		// It has joined, or lost all of its ConfigMaps.
 		return p.current
 	}
 	return m.at
@@ -172,13 +177,16 @@ func (p *planner) revision(m *member, start bool) string {
 
 // deliver plans the writes that give a cluster the revision of its step. Nothing is written if not all of
 // it can be.
-func (p *planner) deliver(m *member, start bool) {
-	revision := p.revision(m, start)
+func (p *planner) deliver(m *member, revision string) {
 	if !m.enabled || !p.stored(revision) {
 		return
 	}
-	content := p.Content(m.cluster, revision)
-	if p.obstacle(m.cluster, content) != "" {
+	content, obstacle := m.content, m.obstacle
+	if revision != p.updated {
+		content = p.Content(m.cluster, revision)
+		obstacle = p.obstacle(m.cluster, content)
+	}
+	if obstacle != "" {
 		return
 	}
 	since := p.now

@@ -50,6 +50,8 @@ type world struct {
 	// was stored. stays are the objects that the last plan does not remove.
 	leaving map[string]time.Time
 	stays   []string
+	// counts are what has happened, for the figures of TestModel.
+	counts map[string]int
 }
 
 func newWorld(t *testing.T, c *chance) *world {
@@ -106,6 +108,8 @@ func (w *world) placement() Placement {
 	}
 	return p
 }
+
+func (w *world) count(what string, n int) { w.counts[what] += n }
 
 func (w *world) logf(format string, args ...any) {
 	now := w.now
@@ -330,11 +334,14 @@ func (w *world) pass(c *controller, chaos bool) Result {
 	if again := Plan(w.inputs(c)); !reflect.DeepEqual(result, again) {
 		w.fail("another result for the same inputs:\n%s", cmp.Diff(result, again))
 	}
+	w.count("plans", 1)
+	w.count("writes", len(result.Writes))
 	w.logf("pass %d: kill %d store %v writes %v", slices.Index(w.controllers, c), kill, result.StoreRevision, result.Writes)
 	w.check(in, result)
 	if !w.carryOut(c, result, kill) {
 		w.logf("killed or refused")
 		if kill >= 0 {
+			w.count("kills", 1)
 			*c = controller{view: w.hub.clone(), refusals: map[string]Refusal{}}
 		}
 		return result
@@ -427,6 +434,7 @@ func (w *world) write(c *controller, write Write) bool {
 			refusal.Since = before.Since
 		}
 		c.refusals[id] = refusal
+		w.count("refused writes", 1)
 		return false
 	case exists && !object.Owned(w.hub.set):
 		w.fail("%v writes an object of another owner: %+v", write, object)

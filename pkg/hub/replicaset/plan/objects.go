@@ -107,12 +107,16 @@ func (o Object) Owned(set *v1alpha1.ConfigMapReplicaSet) bool {
 	return o.ManagedBy == manifests.ManagedByReplicaSet && o.Set == key(set) && o.SetUID == string(set.UID)
 }
 
-// owner returns who the object of another owner belongs to, for messages.
-func (o Object) owner() string {
-	if o.ManagedBy == manifests.ManagedByReplicaSet && o.Set != "" {
-		return "belongs to ConfigMapReplicaSet " + o.Set
+// owner returns who the object of another owner than the set belongs to, for messages.
+func (o Object) owner(set *v1alpha1.ConfigMapReplicaSet) string {
+	switch {
+	case o.ManagedBy != manifests.ManagedByReplicaSet || o.Set == "":
+		return "does not belong to a ConfigMapReplicaSet"
+	case o.Set == key(set):
+		// For example, the add-on was disabled on the cluster when the former set was deleted.
+		return "is left of a former ConfigMapReplicaSet " + o.Set + ": delete the ConfigMap, and this set creates it"
 	}
-	return "does not belong to a ConfigMapReplicaSet"
+	return "belongs to ConfigMapReplicaSet " + o.Set
 }
 
 func key(set *v1alpha1.ConfigMapReplicaSet) string { return set.Namespace + "/" + set.Name }

@@ -7,6 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
+	"open-cluster-management.io/helloworld-addon/api/v1alpha1"
+	"open-cluster-management.io/helloworld-addon/manifests"
 	"open-cluster-management.io/helloworld-addon/pkg/hub/replicaset/steps"
 )
 
@@ -47,5 +49,24 @@ func TestNewPlacement(t *testing.T) {
 				t.Errorf("%s (-want +got):\n%s", test.reason, diff)
 			}
 		})
+	}
+}
+
+func TestOwner(t *testing.T) {
+	set := &v1alpha1.ConfigMapReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "settings", UID: "new"}}
+	for _, test := range []struct {
+		name, reason string
+		object       Object
+		want         string
+	}{
+		{"nobody's", "written by hand", Object{}, "does not belong to a ConfigMapReplicaSet"},
+		{"another set's", "names that set", Object{ManagedBy: manifests.ManagedByReplicaSet, Set: "team-b/settings", SetUID: "b"},
+			"belongs to ConfigMapReplicaSet team-b/settings"},
+		{"a former set's", "its name alone would be this set's", Object{ManagedBy: manifests.ManagedByReplicaSet, Set: "team-a/settings", SetUID: "old"},
+			"is left of a former ConfigMapReplicaSet team-a/settings: delete the ConfigMap, and this set creates it"},
+	} {
+		if diff := cmp.Diff(test.want, test.object.owner(set)); diff != "" {
+			t.Errorf("%s: %s (-want +got):\n%s", test.name, test.reason, diff)
+		}
 	}
 }

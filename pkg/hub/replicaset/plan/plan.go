@@ -8,7 +8,8 @@
 //	the cluster                                                  gets
 //	has an object with the updated revision, or may start now    the updated revision
 //	has other objects of the set                                 the latest revision among them
-//	has none                                                     the current revision, if there is one
+//	has none                                                     the current revision, if there is one, and it is
+//	                                                             not the updated one or the rollout is halted
 //
 // The updated revision is the stored one with the highest number, the current one the last that reached
 // every cluster. Whether a cluster may start is decided by package steps. Nothing is remembered between
@@ -17,6 +18,9 @@
 //
 // Rules that are not obvious:
 //
+//   - A rollout is halted while it is paused or stopped, its strategy or its sources are invalid, or the
+//     sources have another content than the updated revision, which is stored first: the user may just have
+//     repaired them.
 //   - A Placement that is not readable removes nothing, and nothing starts in the Placements after it,
 //     because its clusters may be among theirs.
 //   - Removals are held when they concern more than half of the clusters and more than three, or when a
@@ -79,12 +83,14 @@ type rollout struct {
 	members  map[string]*member
 	// start are the clusters that may get the updated revision now.
 	start map[string]bool
+	// halted reports that no cluster starts before something else changes.
+	halted bool
 }
 
 // Plan returns what has to be done for a set now. The same inputs have the same result.
 func Plan(in Inputs) Result {
 	p := &planner{Inputs: in, now: in.Now.UTC().Truncate(time.Second), numbers: map[string]int64{},
-		objects: map[string][]Object{}, refused: map[string]Refusal{}, stuck: map[string]Refusal{}, selected: map[string]bool{}}
+		objects: make(map[string][]Object, len(in.Objects)), refused: map[string]Refusal{}, stuck: map[string]Refusal{}, selected: map[string]bool{}}
 	p.result.Status = *in.Set.Status.DeepCopy()
 	p.index()
 	p.revisions()
@@ -212,7 +218,7 @@ func (p *planner) rollout(ref v1alpha1.PlacementReference) {
 	p.decide(&r, ref)
 	for _, group := range r.groups {
 		for _, cluster := range group.Clusters {
-			p.deliver(r.members[cluster], r.start[cluster])
+			p.deliver(r.members[cluster], p.revision(r.members[cluster], &r))
 		}
 	}
 	p.rollouts = append(p.rollouts, r)
@@ -223,10 +229,15 @@ func (p *planner) decide(r *rollout, ref v1alpha1.PlacementReference) {
 	decision, err := steps.Decide(ref.RolloutStrategy, r.groups, func(cluster string) steps.State { return r.members[cluster].state }, p.Now)
 	switch {
 	case err != nil:
+		r.halted = true
 		p.invalid = append(p.invalid, fmt.Sprintf("rolloutStrategy of Placement %s: %v", ref.Name, err))
 	case decision.Stopped != "":
+		r.halted = true
 		p.stopped = append(p.stopped, fmt.Sprintf("the rollout to Placement %s stopped: %s", ref.Name, decision.Stopped))
-	case p.updated != "" && !p.Set.Spec.Paused && !p.unreadable:
+	case p.Set.Spec.Paused || p.Desired != p.updated:
+		// The sources have another content, which is stored first, or they are invalid.
+		r.halted = true
+	case !p.unreadable:
 		for _, cluster := range decision.Start {
 			r.start[cluster] = true
 		}

@@ -113,8 +113,9 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// TestHoldStays checks that a hold neither ends nor begins anew while a Placement is not readable.
-func TestHoldStays(t *testing.T) {
+// TestHoldBeginsAnew checks that a hold begins anew when a Placement was not readable in between: another one may have
+// selected the clusters again for that time.
+func TestHoldBeginsAnew(t *testing.T) {
 	f := newFixture()
 	f.place("p", "")
 	f.synced("c1", "r2", 60)
@@ -122,7 +123,7 @@ func TestHoldStays(t *testing.T) {
 		minute   int
 		readable bool
 		writes   string
-	}{{0, true, ""}, {5, false, ""}, {9, true, ""}, {11, false, ""}, {12, true, "delete c1/a, delete c1/b"}} {
+	}{{0, true, ""}, {5, false, ""}, {6, true, ""}, {12, true, ""}, {16, true, "delete c1/a, delete c1/b"}} {
 		f.Now = now.Add(time.Duration(step.minute) * time.Minute)
 		f.Placements["p"] = Placement{Readable: step.readable}
 		got := Plan(f.Inputs)
@@ -152,7 +153,7 @@ func TestRecheck(t *testing.T) {
 		All: &clusterv1alpha1.RolloutAll{RolloutConfig: clusterv1alpha1.RolloutConfig{ProgressDeadline: "60s"}}}
 	f.give("c3", "r2", 10)
 	if got := Plan(f.Inputs).Recheck; !got.Equal(now.Add(40 * time.Second)) {
-		t.Errorf("recheck at %v: the next step must not wait for a change (ocm#327)", got)
+		t.Errorf("recheck at %v: the next step must not wait for a change", got)
 	}
 }
 

@@ -34,11 +34,11 @@ func (p *planner) policy() Action {
 }
 
 // removals plans the removal of what the set does not want any more: the objects on clusters that are
-// not selected, and those that an older set claims. It does nothing while it is not known which clusters
-// are selected.
+// not selected, and those that an older set claims. While it is not known which clusters are selected, it
+// removes nothing. It then also drops HeldRemovals, so that the delay begins anew when all Placements are
+// readable: meanwhile another Placement may have selected the clusters again.
 func (p *planner) removals() {
 	if p.unreadable {
-		p.held = p.Set.Status.HeldRemovals
 		return
 	}
 	var clusters []string

@@ -126,10 +126,17 @@ func TestWrites(t *testing.T) {
 			f.synced("c1", "r2", 60)
 			f.Desired = "r3"
 		}, "", resolved + "RolledOut=False/Progressing" + fine},
-		{"no sources", "the last revision stays", func(f *fixture) {
-			f.place("p", "c1")
+		{"a new revision, during a rollout", "no further cluster gets what is replaced, also when a pause ends at the same time", func(f *fixture) {
+			f.place("p", "c1 c2 c3")
+			f.synced("c1", "r2", 60)
+			f.synced("c2", "r1", 600)
+			f.Desired = "r3"
+		}, "create c3/a r1, create c3/b r1", resolved + "RolledOut=False/Progressing" + fine},
+		{"no sources", "the clusters keep their revision, and one that joins gets the current one", func(f *fixture) {
+			f.place("p", "c1 c2")
+			f.synced("c1", "r1", 600)
 			f.Desired, f.SourceProblem = "", "ConfigMap a does not exist"
-		}, "create c1/a r2, create c1/b r2", resolved + "RolledOut=False/SourcesInvalid Degraded=True/SourcesInvalid"},
+		}, "create c2/a r1, create c2/b r1", resolved + "RolledOut=False/SourcesInvalid Degraded=True/SourcesInvalid"},
 		{"nothing stored", "nothing to write", func(f *fixture) { f.place("p", "c1"); f.Revisions = nil }, "", resolved + "RolledOut=False/Progressing" + fine},
 
 		// Steps
@@ -180,7 +187,7 @@ func TestWrites(t *testing.T) {
 			f.synced("c1", "r2", 60)
 			f.synced("c2", "r1", 600)
 		}, "update c2/a r2, update c2/b r2", ""},
-		{"progressive, soaks since it was given", "a report's time from an earlier time with the revision is not a soak (ocm#1201)", func(f *fixture) {
+		{"progressive, soaks since it was given", "a report's time from an earlier time with the revision is not a soak", func(f *fixture) {
 			f.place("p", "c1 c2")
 			f.progressive(0, clusterv1alpha1.RolloutConfig{MinSuccessTime: metav1.Duration{Duration: time.Minute}})
 			f.give("c1", "r2", 30)
@@ -200,13 +207,13 @@ func TestWrites(t *testing.T) {
 			f.give("c1", "r2", 60)
 			f.synced("c2", "r1", 600)
 		}, "", resolved + "RolledOut=False/Stopped Degraded=True/Stopped"},
-		{"progressive, timed out, tolerated", "goes on (argo-rollouts#4128)", func(f *fixture) {
+		{"progressive, timed out, tolerated", "goes on", func(f *fixture) {
 			f.place("p", "c1 c2")
 			f.progressive(1, clusterv1alpha1.RolloutConfig{ProgressDeadline: "60s"})
 			f.give("c1", "r2", 60)
 			f.synced("c2", "r1", 600)
 		}, "update c2/a r2, update c2/b r2", ""},
-		{"a new revision during a rollout", "the new one starts, what is in progress with the old one is not (argo-rollouts#3331)", func(f *fixture) {
+		{"a new revision during a rollout", "the new one starts, what is in progress with the old one is not", func(f *fixture) {
 			f.place("p", "c1 c2 c3")
 			f.progressive(0, clusterv1alpha1.RolloutConfig{})
 			f.give("c1", "r1", 60)
@@ -233,6 +240,21 @@ func TestWrites(t *testing.T) {
 			f.Objects[0].Content = "changed"
 			f.synced("c2", "r1", 600)
 		}, "update c1/a r2", resolved + "RolledOut=False/StrategyInvalid Degraded=True/StrategyInvalid"},
+		{"paused when all was rolled out", "a deleted ConfigMap comes back, and a cluster that joins gets it: no other revision", func(f *fixture) {
+			f.place("p", "c1 c2 c3")
+			f.Set.Spec.Paused = true
+			f.Set.Status.CurrentRevision = "r2"
+			f.synced("c1", "r2", 60)
+			f.give("c2", "r2", 60)
+			f.Objects = f.Objects[:len(f.Objects)-1]
+		}, "create c2/b r2, create c3/a r2, create c3/b r2", resolved + "RolledOut=False/Paused" + fine},
+		{"stopped when all was rolled out", "a deleted ConfigMap comes back, and a cluster that joins gets it", func(f *fixture) {
+			f.place("p", "c1 c2 c3")
+			f.progressive(0, clusterv1alpha1.RolloutConfig{})
+			f.Set.Status.CurrentRevision = "r2"
+			f.give("c1", "r2", 60)
+			f.report("c1", "r2", v1alpha1.MirrorConflict, 60)
+		}, "create c2/a r2, create c2/b r2, create c3/a r2, create c3/b r2", resolved + "RolledOut=False/Stopped Degraded=True/Stopped"},
 		{"paused", "no step, but repairs, and the current revision for those that join", func(f *fixture) {
 			f.place("p", "c1 c2 c3")
 			f.Set.Spec.Paused = true

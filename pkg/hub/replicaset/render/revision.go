@@ -7,7 +7,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -21,6 +23,10 @@ const MaxEncoded = 1<<20 + 384<<10
 
 // ErrTooLarge is the error of a Revision that exceeds MaxEncoded.
 var ErrTooLarge = errors.New("the sources are too large for one revision")
+
+// ErrNotText is the error of a Revision with data that is not UTF-8. The API server accepts it from a client that
+// does not use JSON. JSON has no such text, so clusters would never hold what the source holds.
+var ErrNotText = errors.New("data is not UTF-8")
 
 // Revision is what a set delivers: its sources and the definitions of its values. What the values
 // are on a cluster is not part of it.
@@ -39,11 +45,18 @@ func NewRevision(sources []Content, values []v1alpha1.Value) Revision {
 }
 
 // Encode returns the revision as the data of a ControllerRevision, and the hash that names it, in
-// 16 hexadecimal digits. The error is an ErrTooLarge.
+// 16 hexadecimal digits. The error is an ErrTooLarge or an ErrNotText.
 //
 // The API server may write the same JSON in another way. So the hash of a stored revision is that
 // of its decoded Revision, encoded again.
 func (r Revision) Encode() (data runtime.RawExtension, hash string, err error) {
+	for _, source := range r.Sources {
+		for _, key := range slices.Sorted(maps.Keys(source.Data)) {
+			if !utf8.ValidString(source.Data[key]) {
+				return runtime.RawExtension{}, "", fmt.Errorf("%w: ConfigMap %s, key %s; use binaryData", ErrNotText, source.Name, key)
+			}
+		}
+	}
 	var buffer bytes.Buffer
 	encoder := json.NewEncoder(&buffer)
 	// Otherwise each < and > of a source takes six bytes.

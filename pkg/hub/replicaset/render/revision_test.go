@@ -136,3 +136,11 @@ func TestEncodeLimit(t *testing.T) {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }
+
+func TestEncodeNoText(t *testing.T) {
+	_, _, err := NewRevision([]Content{{Name: "settings", Data: map[string]string{"a": "é", "b": "\xff"}}}, nil).Encode()
+	const want = "data is not UTF-8: ConfigMap settings, key b; use binaryData"
+	if !errors.Is(err, ErrNotText) || err.Error() != want {
+		t.Errorf("got %v, want %s: clusters would be written again and again", err, want)
+	}
+}

@@ -98,6 +98,8 @@ func statesOf(t *testing.T, text string) func(string) State {
 	return func(cluster string) State { return states[cluster] }
 }
 
+// TestDecide has the cases of the handler's own tables, as far as the answer of this package is the same, and others.
+// https://github.com/open-cluster-management-io/sdk-go/blob/v1.3.0/pkg/apis/cluster/v1alpha1/rollout_test.go
 func TestDecide(t *testing.T) {
 	tests := []struct {
 		name     string
@@ -116,6 +118,8 @@ func TestDecide(t *testing.T) {
 			"1=succeeded/60 2=failed/120 3=progressing/120 4=failed/60 5=progressing/60", "6", "3", "", 30},
 		{"all, no type", "the CRD's default", clusterv1alpha1.RolloutStrategy{}, "1 2", "1=failed/60", "2", "", "", 0},
 		{"all, added", "joins at once", all(deadline("90s")), "g=1 2 7|3", "1=succeeded/60 2=progressing/60 3=succeeded/1", "7", "", "", 30},
+		{"all, removed", "only the clusters of the groups count", all(deadline("90s")), "g=1|3 5",
+			"1=succeeded/60 2=failed/120 3=progressing/120 4=failed/60 5=progressing/60", "", "3", "", 30},
 		{"all does not soak", "All waits for no cluster", all(soak(time.Hour)), "1 2", "1=succeeded/0", "2", "", "", 0},
 
 		// Progressive
@@ -159,6 +163,9 @@ func TestDecide(t *testing.T) {
 		{"progressive, done", "nothing to do", progressive("1", "", deadline("90s"), soak(time.Minute)), "1 2", "1=succeeded/60 2=succeeded/90", "", "", "", 0},
 		{"progressive, transposed", "a cluster is counted in its first group", progressive("1", "", deadline("90s")), "1 2|1 2", "1=progressing/1", "", "", "", 89},
 
+		{"progressive, soaks, others in progress", "each has a slot", progressive("4", "", deadline("90s"), soak(time.Minute), tolerate("100%")), "g=1 2 3 4",
+			"1=succeeded/30 2=progressing/60 3=progressing/30 4=succeeded/120", "", "", "", 30},
+
 		// Progressive with mandatory groups
 		{"mandatory first", "before other groups, regardless of maxConcurrency", progressive("1", "g"), "1 2|g=3 4", "", "3 4", "", "", 0},
 		{"mandatory in progress", "others wait", progressive("3", "g", deadline("90s")), "g=1 2 3|4 5 6", "1=succeeded/60 2=succeeded/120 3=progressing/60", "", "", "", 30},
@@ -174,6 +181,8 @@ func TestDecide(t *testing.T) {
 			"1=succeeded/900 2=failed/900", "3", "", "", 0},
 		{"mandatory succeeded, others failed without deadline", "a failure elsewhere does not hold the rollout", progressive("2", "m", tolerate("2")), "m=1|2 3 4",
 			"1=succeeded/900 2=failed/900", "3", "", "", 0},
+		{"mandatory removed", "its failure does not count any more", progressive("2", "g", deadline("90s")), "g=1 3|4 5 6",
+			"1=succeeded/60 2=failed/120 3=succeeded/60", "4 5", "", "", 0},
 		{"mandatory joined", "it comes before the others", progressive("3", "g", deadline("90s")), "g=1 2 7|3 4 8|5 6 9",
 			"1=succeeded/60 2=succeeded/60 3=succeeded/60 4=progressing/60 5=progressing/60", "7", "", "", 30},
 		{"mandatory twice", "one after the other, by index", progressive("3", "b a"), "1|a=2|b=3", "", "2", "", "", 0},
@@ -217,6 +226,12 @@ func TestDecide(t *testing.T) {
 			"1=succeeded/30 2=succeeded/120 3=progressing/30", "", "", "", 30},
 		{"per group, added", "it joins, later groups wait", perGroup("", deadline("90s")), "g=1 2 3|4 5 6",
 			"1=succeeded/60 2=succeeded/60 4=progressing/60 5=progressing/60", "3", "", "", 30},
+		{"per group, removed", "only the clusters of the groups count", perGroup("", deadline("90s")), "g=1 3|4 5 6",
+			"1=succeeded/60 2=failed/60 3=progressing/60", "", "", "", 30},
+		{"per group, removed, another timed out", "the next group", perGroup("", deadline("90s"), tolerate("2")), "g=1 3|4 5 6",
+			"1=succeeded/60 2=failed/60 3=progressing/120", "4 5 6", "3", "", 0},
+		{"per group, removed from mandatory", "its failure does not count any more", perGroup("g", deadline("90s")), "g=1 3|4 5 6|7 8 9",
+			"1=succeeded/60 2=failed/120 3=succeeded/60", "4 5 6", "", "", 0},
 		{"no clusters", "nothing to do, also with a mandatory group", perGroup("g"), "", "", "", "", "", 0},
 	}
 	for _, test := range tests {

@@ -1,0 +1,26 @@
+// Command helloworld-replicaset-controller carries out ConfigMapReplicaSets on a hub of Open
+// Cluster Management. See package replicaset.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"k8s.io/component-base/logs"
+
+	"open-cluster-management.io/helloworld-addon/pkg/hub/replicaset"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := replicaset.NewCommand().ExecuteContext(ctx)
+	stop()
+	logs.FlushLogs()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "helloworld-replicaset-controller: %v\n", err)
+		os.Exit(1)
+	}
+}
