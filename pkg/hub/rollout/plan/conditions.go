@@ -73,10 +73,10 @@ type Inspection struct {
 // and not reported, or State.Down has held. Conditions returns the time after which to call
 // it again though nothing changed, or zero.
 //
-// A new agent has StartGrace until the work agent reports it. Until then Conditions sets
-// no Degraded, and no new ConfigurationValid unless the configuration is refused: what it
-// could set would be overwritten with the first report, on every cluster on which the
-// add-on is enabled.
+// A new agent has StartGrace until the work agent reports that it is available, or why it
+// cannot be created. Until then Conditions sets no Degraded, and no new ConfigurationValid
+// unless the configuration is refused: both are written at once then, on every cluster on
+// which the add-on is enabled.
 func Conditions(addOn *addonv1beta1.ManagedClusterAddOn, inspection Inspection, state State, shipped bool, down time.Duration) time.Duration {
 	if addOn.DeletionTimestamp != nil {
 		return 0
@@ -108,9 +108,11 @@ func Conditions(addOn *addonv1beta1.ManagedClusterAddOn, inspection Inspection, 
 	return after
 }
 
-// isNew reports whether no state of the agent was ever reported.
+// isNew reports whether the agent may still be starting for the first time: no Degraded
+// was ever set, and the state has nothing to set.
 func isNew(conditions []metav1.Condition, state State) bool {
-	return !state.Reported() && meta.FindStatusCondition(conditions, addonv1beta1.ManagedClusterAddOnConditionDegraded) == nil
+	settled := state.Reported() && (state.Available > 0 || state.FailureMessage != "")
+	return !settled && meta.FindStatusCondition(conditions, addonv1beta1.ManagedClusterAddOnConditionDegraded) == nil
 }
 
 // leaseNotFound is the reason of Available=Unknown with which a reachable cluster

@@ -128,6 +128,42 @@ func TestConfigurationValid(t *testing.T) {
 	}
 }
 
+// TestFirstConditions: on every cluster on which the add-on is enabled, the first Degraded
+// and ConfigurationValid are one write.
+func TestFirstConditions(t *testing.T) {
+	down := hubobjects.With(hubobjects.RolledOut(), feedbackAvailableReplicas, nil)
+	tests := []struct {
+		name       string
+		feedback   map[string]any
+		inspection Inspection
+		down       time.Duration
+		want       []string
+	}{
+		{name: "the agent is not reported yet"},
+		{name: "its pod starts", feedback: down},
+		{name: "it is available", feedback: hubobjects.RolledOut(), want: []string{"ConfigurationValid/AsExpected", "Degraded/AgentAvailable"}},
+		{name: "its pod cannot be created", feedback: hubobjects.With(down, feedbackFailureMessage, "quota"),
+			want: []string{"ConfigurationValid/AsExpected", "Degraded/AgentNotCreated"}},
+		{name: "its pod does not start", feedback: down, down: StartGrace, want: []string{"ConfigurationValid/AsExpected", "Degraded/AgentNotAvailable"}},
+		{name: "a refused configuration is what a user waits for", feedback: down, inspection: Inspection{Refused: errors.New("x")},
+			want: []string{"ConfigurationValid/Refused"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			addOn := hubobjects.DesiringAddOn("")
+			test.inspection.Configured = true
+			Conditions(addOn, test.inspection, StateOf([]*workv1.ManifestWork{hubobjects.AgentWork("", test.feedback)}), true, test.down)
+			var got []string
+			for _, c := range addOn.Status.Conditions {
+				got = append(got, c.Type+"/"+c.Reason)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // TestAgentSilent: the last report of a silent agent may be stale. The report of an
 // agent that still reports stays.
 func TestAgentSilent(t *testing.T) {
