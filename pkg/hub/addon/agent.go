@@ -35,6 +35,9 @@ type AgentAddon struct {
 	image string
 	hub   HubClient
 	cache *Cache
+	// distributor is the namespace of the controller of ConfigMapReplicaSets. It is empty
+	// when that controller gets no right.
+	distributor string
 }
 
 var _ agent.AgentAddon = &AgentAddon{}
@@ -43,6 +46,14 @@ var _ agent.AgentAddon = &AgentAddon{}
 // writes their rights to hub and reads the hub's objects from cache.
 func New(image string, hub HubClient, cache *Cache) *AgentAddon {
 	return &AgentAddon{image: image, hub: hub, cache: cache}
+}
+
+// WithDistribution makes the add-on grant the controller of ConfigMapReplicaSets in the
+// namespace the right to write ConfigMaps in the namespaces of clusters on which the add-on
+// is enabled.
+func (a *AgentAddon) WithDistribution(namespace string) *AgentAddon {
+	a.distributor = namespace
+	return a
 }
 
 // Manifests returns the objects that run the agent on the cluster, and the pre-delete
@@ -139,13 +150,14 @@ func (a *AgentAddon) MayRegister(addon *addonv1beta1.ManagedClusterAddOn) bool {
 }
 
 // MayDeploy reports whether the framework is to deploy the add-on: a new one not before
-// OCM's add-on manager has configured it. Manifests returns errNotConfigured for such an
-// add-on, which the framework would write to the condition ManifestApplied and soon
-// overwrite, on every cluster on which the add-on is enabled. The condition Configured is
-// OCM's own report. A ManifestApplied that is there already has to be kept up to date.
+// OCM's add-on manager has configured it and set the hash of its config. Manifests returns
+// an error for such an add-on, which the framework would write to the condition
+// ManifestApplied and soon overwrite, on every cluster on which the add-on is enabled. The
+// condition Configured is OCM's own report. A ManifestApplied that is there already has to be
+// kept up to date.
 func (a *AgentAddon) MayDeploy(addon *addonv1beta1.ManagedClusterAddOn) bool {
 	applied := meta.FindStatusCondition(addon.Status.Conditions, addonv1beta1.ManagedClusterAddOnManifestApplied)
-	if addon.DeletionTimestamp != nil || isConfigured(addon) || applied != nil {
+	if addon.DeletionTimestamp != nil || isConfigured(addon) && !a.cache.awaitsHash(addon) || applied != nil {
 		return true
 	}
 	shipped, err := a.shipped(addon)
@@ -352,14 +364,26 @@ func approve(
 	return true
 }
 
-// configurePermissions applies the agent's rights on the hub. It returns an error for
+// configurePermissions applies the rights in the cluster's namespace on the hub. It returns an error for
 // a refused place, too, because the framework writes the errors of this step, and not
 // those of later ones, to the condition RegistrationApplied.
 func (a *AgentAddon) configurePermissions(ctx context.Context, _ *clusterv1.ManagedCluster,
 	addon *addonv1beta1.ManagedClusterAddOn) error {
-	if err := applyHubRBAC(ctx, a.hub, a.cache.RoleBindings, clock.RealClock{}, addon); err != nil {
+	if err := applyBinding(ctx, a.hub, a.cache.RoleBindings, clock.RealClock{}, addon, identity.RoleBinding(addon)); err != nil {
+		return err
+	}
+	if err := a.configureDistribution(ctx, addon); err != nil {
 		return err
 	}
 	_, err := a.installNamespace(ctx, addon)
 	return err
+}
+
+// configureDistribution grants the right of the controller of ConfigMapReplicaSets in the
+// cluster's namespace, or takes it away where an earlier configuration granted it.
+func (a *AgentAddon) configureDistribution(ctx context.Context, addon *addonv1beta1.ManagedClusterAddOn) error {
+	if a.distributor == "" {
+		return removeBinding(ctx, a.hub.RbacV1(), a.cache.ReplicaSetRoleBindings, addon.Namespace, manifests.ReplicaSetRole)
+	}
+	return applyBinding(ctx, a.hub, a.cache.ReplicaSetRoleBindings, clock.RealClock{}, addon, identity.ReplicaSetRoleBinding(addon, a.distributor))
 }

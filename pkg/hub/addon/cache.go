@@ -33,6 +33,9 @@ type Cache struct {
 	Configs cache.GenericLister
 	// RoleBindings holds the bindings of the agents' rights on the hub.
 	RoleBindings rbaclisters.RoleBindingLister
+	// ReplicaSetRoleBindings holds the bindings of the rights of the controller of
+	// ConfigMapReplicaSets.
+	ReplicaSetRoleBindings rbaclisters.RoleBindingLister
 }
 
 // DeployWorks returns the ManifestWorks with the agent of this ManagedClusterAddOn:
@@ -56,9 +59,9 @@ func (c *Cache) desiredConfig(addon *addonv1beta1.ManagedClusterAddOn) (*addonv1
 		return nil, nil
 	}
 	desired := reference.DesiredConfig
-	if desired == nil || desired.SpecHash == "" {
-		return nil, fmt.Errorf("the AddOnDeploymentConfig of ManagedClusterAddOn %s/%s has no hash in status.configReferences: "+
-			"it does not exist, or OCM's add-on manager has not read it yet", addon.Namespace, addon.Name)
+	if desired == nil {
+		return nil, fmt.Errorf("the AddOnDeploymentConfig of ManagedClusterAddOn %s/%s has no name in status.configReferences: "+
+			"OCM's add-on manager has not read it yet", addon.Namespace, addon.Name)
 	}
 	management, err := c.ManagementAddOns.Get(addon.Name)
 	if apierrors.IsNotFound(err) {
@@ -68,6 +71,18 @@ func (c *Cache) desiredConfig(addon *addonv1beta1.ManagedClusterAddOn) (*addonv1
 		return nil, fmt.Errorf("get ClusterManagementAddOn %s: %w", addon.Name, err)
 	}
 	return install.DesiredConfig(addon, management, desired, c.findConfig(desired.ConfigReferent))
+}
+
+// awaitsHash reports whether the add-on has a config that OCM's add-on manager has not
+// read yet. It sets the condition Configured before the hash, for example for some
+// seconds when the ClusterManagementAddOn is new. A config that no user of the hub names is
+// not read: a managed cluster can write such a reference itself.
+func (c *Cache) awaitsHash(addon *addonv1beta1.ManagedClusterAddOn) bool {
+	if install.ConfigReference(addon) == nil || install.ConfigHash(addon) != "" {
+		return false
+	}
+	_, err := c.desiredConfig(addon)
+	return errors.Is(err, install.ErrNotDesired) && !install.NotNamed(err)
 }
 
 func (c *Cache) findConfig(referent addonv1beta1.ConfigReferent) install.FoundConfig {

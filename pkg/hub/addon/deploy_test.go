@@ -16,12 +16,15 @@ import (
 // TestAgentsRole: the agents' rights are deployed with the controller, which may
 // bind them and nothing else.
 func TestAgentsRole(t *testing.T) {
-	const group = "addon.open-cluster-management.io"
+	const group, own = "addon.open-cluster-management.io", "helloworld.open-cluster-management.io"
 	want := []rbacv1.PolicyRule{
 		{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "list", "watch"}},
 		{APIGroups: []string{group}, Resources: []string{"managedclusteraddons"}, ResourceNames: []string{manifests.AddonName},
 			Verbs: []string{"get", "list", "watch"}},
 		{APIGroups: []string{group}, Resources: []string{"managedclusteraddons/status"}, ResourceNames: []string{manifests.AddonName},
+			Verbs: []string{"patch"}},
+		{APIGroups: []string{own}, Resources: []string{"configmapmirrors"}, ResourceNames: []string{manifests.AddonName}, Verbs: []string{"get"}},
+		{APIGroups: []string{own}, Resources: []string{"configmapmirrors/status"}, ResourceNames: []string{manifests.AddonName},
 			Verbs: []string{"patch"}},
 		{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
 	}
@@ -34,7 +37,7 @@ func TestAgentsRole(t *testing.T) {
 				continue
 			}
 			bind := rbacv1.PolicyRule{APIGroups: []string{rbacv1.GroupName}, Resources: []string{"clusterroles"},
-				ResourceNames: []string{manifests.HubRole}, Verbs: []string{"bind"}}
+				ResourceNames: []string{manifests.HubRole, manifests.ReplicaSetRole}, Verbs: []string{"bind"}}
 			if diff := cmp.Diff(bind, rule); diff != "" {
 				t.Errorf("%s: the controller may bind more, or less (-want +got):\n%s", file, diff)
 			}
@@ -58,6 +61,28 @@ func TestControllerRulesAreExact(t *testing.T) {
 }
 
 const controllerRole = "open-cluster-management:" + manifests.ControllerName
+
+// TestReplicaSetRoles: the controller of ConfigMapReplicaSets may write ConfigMaps by the
+// role alone that is bound in the namespaces of clusters. Hub-wide it may write its own
+// objects and events.
+func TestReplicaSetRoles(t *testing.T) {
+	const file = "../../../deploy/distribution/rbac.yaml"
+	want := []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"create", "patch", "delete"}}}
+	if diff := cmp.Diff(want, rules(t, file, manifests.ReplicaSetRole)); diff != "" {
+		t.Errorf("the rights in a cluster's namespace differ (-want +got):\n%s", diff)
+	}
+	var written []string
+	for _, rule := range rules(t, file, "open-cluster-management:"+manifests.ManagedByReplicaSet) {
+		if slices.ContainsFunc(rule.Verbs, func(verb string) bool { return !slices.Contains([]string{"get", "list", "watch"}, verb) }) {
+			written = append(written, rule.Resources...)
+		}
+	}
+	slices.Sort(written)
+	wantWritten := []string{"configmapreplicasets", "configmapreplicasets/finalizers", "configmapreplicasets/status", "controllerrevisions", "events"}
+	if diff := cmp.Diff(wantWritten, written); diff != "" {
+		t.Errorf("what it may write hub-wide differs (-want +got):\n%s", diff)
+	}
+}
 
 // rbacFiles are the same for kustomize and for Helm.
 var rbacFiles = []string{"../../../deploy/base/rbac.yaml", "../../../deploy/chart/helloworld-addon/templates/rbac.yaml"}

@@ -23,10 +23,19 @@ func TestMayDeploy(t *testing.T) {
 		name, reason string
 		addOn        *addonv1beta1.ManagedClusterAddOn
 		shipped      bool
+		config       bool
 		want         bool
 	}{
 		{name: "just enabled", addOn: configured(metav1.ConditionFalse), want: false, reason: "it would only write that it waits for OCM"},
 		{name: "configured", addOn: configured(metav1.ConditionTrue), want: true, reason: "it can be deployed"},
+		{name: "configured, and OCM has not read its config yet", addOn: hubobjects.Refer(configured(metav1.ConditionTrue), ""), config: true, want: false,
+			reason: "it would only write that the config is not rolled out"},
+		{name: "the same, with an agent", addOn: hubobjects.Refer(configured(metav1.ConditionTrue), ""), config: true, shipped: true, want: true,
+			reason: "what is shipped is kept as it is, and ManifestApplied reports on it"},
+		{name: "configured, and its config does not exist", addOn: hubobjects.Refer(configured(metav1.ConditionTrue), ""), want: true,
+			reason: "the conditions tell the user"},
+		{name: "configured, and it refers to a config that no user of the hub names",
+			addOn: referTo(configured(metav1.ConditionTrue), "other"), want: true, reason: "the conditions tell the user: waiting does not end"},
 		{name: "its config was deleted", addOn: configured(metav1.ConditionFalse), shipped: true, want: true,
 			reason: "what is shipped is kept as it is, and ManifestApplied reports on it"},
 		{name: "its config and its ManifestWork were deleted", addOn: applied, want: true,
@@ -36,7 +45,10 @@ func TestMayDeploy(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			var objects []runtime.Object
+			objects := []runtime.Object{naming()}
+			if test.config {
+				objects = append(objects, hubobjects.Config(func(*addonv1beta1.AddOnDeploymentConfigSpec) {}))
+			}
 			if test.shipped {
 				objects = append(objects, shipped(t, test.addOn, install.Place{Namespace: "here"}, install.Values{Image: "image"}))
 			}
@@ -45,6 +57,13 @@ func TestMayDeploy(t *testing.T) {
 			}
 		})
 	}
+}
+
+// referTo refers to another config than the one that the hub's users name.
+func referTo(addOn *addonv1beta1.ManagedClusterAddOn, name string) *addonv1beta1.ManagedClusterAddOn {
+	addOn = hubobjects.Refer(addOn, "")
+	addOn.Status.ConfigReferences[0].DesiredConfig.Name = name
+	return addOn
 }
 
 func TestMayRegister(t *testing.T) {

@@ -32,7 +32,7 @@ type HubClient interface {
 	CoreV1() coreclient.CoreV1Interface
 }
 
-// applyHubRBAC applies the RoleBinding in the cluster's namespace on the hub. It sends
+// applyBinding applies a RoleBinding in the cluster's namespace on the hub. It sends
 // no request when the cache has the binding as wanted, and one to create that of a new
 // add-on. Each other write repairs, and is an event of the ManagedClusterAddOn.
 //
@@ -40,9 +40,8 @@ type HubClient interface {
 // write and report as OCM's own controllers do. addon-framework's BindKubeClientRole keeps an
 // owner reference to a deleted ManagedClusterAddOn, so that the binding is missing for
 // minutes after the add-on is enabled again (docs/design.md#hub-rbac).
-func applyHubRBAC(ctx context.Context, client HubClient, cache rbaclisters.RoleBindingLister, now clock.PassiveClock,
-	addon *addonv1beta1.ManagedClusterAddOn) error {
-	binding := identity.RoleBinding(addon)
+func applyBinding(ctx context.Context, client HubClient, cache rbaclisters.RoleBindingLister, now clock.PassiveClock,
+	addon *addonv1beta1.ManagedClusterAddOn, binding *rbacv1.RoleBinding) error {
 	cached, err := cache.RoleBindings(binding.Namespace).Get(binding.Name)
 	switch {
 	case err == nil && identity.BoundAs(cached, binding):
@@ -78,8 +77,26 @@ func applyHubRBAC(ctx context.Context, client HubClient, cache rbaclisters.RoleB
 	return nil
 }
 
+// removeBinding deletes a RoleBinding. It sends no request when the cache does not have it.
+func removeBinding(ctx context.Context, client rbacclient.RbacV1Interface, cache rbaclisters.RoleBindingLister, namespace, name string) error {
+	cached, err := cache.RoleBindings(namespace).Get(name)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("look up role binding %s/%s: %w", namespace, name, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	err = client.RoleBindings(namespace).Delete(ctx, name, *metav1.NewPreconditionDeleteOptions(string(cached.UID)))
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("delete role binding %s/%s: %w", namespace, name, err)
+	}
+	return nil
+}
+
 // removeFormer deletes a binding to another role, because a roleRef cannot be changed,
-// and the Role to which former versions of the controller bound. Before that, a dry
+// and the agent's Role to which former versions of the controller bound. Before that, a dry
 // run checks that the controller may create the wanted binding: without that right
 // all agents would lose access.
 func removeFormer(ctx context.Context, client rbacclient.RbacV1Interface, former, wanted *rbacv1.RoleBinding) error {
@@ -87,9 +104,11 @@ func removeFormer(ctx context.Context, client rbacclient.RbacV1Interface, former
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("bind %s to ClusterRole %s: %w: apply the controller's RBAC of this version", klog.KObj(wanted), wanted.RoleRef.Name, err)
 	}
-	err = client.Roles(wanted.Namespace).Delete(ctx, manifests.HubRole, metav1.DeleteOptions{})
-	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("delete role %s of a former version: %w", klog.KObj(wanted), err)
+	if wanted.Name == manifests.HubRole {
+		err = client.Roles(wanted.Namespace).Delete(ctx, manifests.HubRole, metav1.DeleteOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("delete role %s of a former version: %w", klog.KObj(wanted), err)
+		}
 	}
 	// With the UID as precondition, a binding that the cache does not have yet stays.
 	err = client.RoleBindings(wanted.Namespace).Delete(ctx, former.Name, *metav1.NewPreconditionDeleteOptions(string(former.UID)))

@@ -21,7 +21,7 @@ import (
 	"open-cluster-management.io/helloworld-addon/pkg/hub/addon/identity"
 )
 
-func TestApplyHubRBAC(t *testing.T) {
+func TestApplyBinding(t *testing.T) {
 	addon := hubobjects.AddOn("cluster1", "")
 	apply := []string{"get rolebindings", "update rolebindings", "create events"}
 	tests := []struct {
@@ -118,7 +118,7 @@ func TestUpgradeWithoutTheRightToBind(t *testing.T) {
 	client.PrependReactor("create", "rolebindings", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "rolebindings"}, manifests.HubRole, errors.New("bind"))
 	})
-	err := applyHubRBAC(t.Context(), client, bindings(former), clock.RealClock{}, addon)
+	err := applyBinding(t.Context(), client, bindings(former), clock.RealClock{}, addon, identity.RoleBinding(addon))
 	hubobjects.CheckError(t, err, "apply the controller's RBAC of this version")
 	if binding := liveBinding(t, client); binding.RoleRef.Kind != "Role" {
 		t.Errorf("the former binding is gone: %v", binding)
@@ -139,7 +139,7 @@ func TestBindingDeletedByAUser(t *testing.T) {
 	}
 }
 
-func TestApplyHubRBACErrors(t *testing.T) {
+func TestApplyBindingErrors(t *testing.T) {
 	for verb, client := range map[string]*fake.Clientset{
 		"create": fake.NewClientset(),
 		"get":    fake.NewClientset(identity.RoleBinding(hubobjects.AddOn("cluster1", ""))), // the cache does not have it yet
@@ -149,7 +149,8 @@ func TestApplyHubRBACErrors(t *testing.T) {
 			client.PrependReactor(verb, "rolebindings", func(clienttesting.Action) (bool, runtime.Object, error) {
 				return true, nil, broken
 			})
-			err := applyHubRBAC(t.Context(), client, bindings(), clock.RealClock{}, hubobjects.AddOn("cluster1", ""))
+			addon := hubobjects.AddOn("cluster1", "")
+			err := applyBinding(t.Context(), client, bindings(), clock.RealClock{}, addon, identity.RoleBinding(addon))
 			hubobjects.CheckError(t, err, "apply role binding cluster1/"+manifests.HubRole)
 			if !errors.Is(err, broken) {
 				t.Errorf("the cause is lost: %v", err)
@@ -167,11 +168,11 @@ func formerHub(addon *addonv1beta1.ManagedClusterAddOn) (*fake.Clientset, *rbacv
 	return fake.NewClientset(former, &rbacv1.Role{ObjectMeta: identity.RoleBinding(addon).ObjectMeta}), former
 }
 
-// requestsOf runs applyHubRBAC and returns the requests that it made.
+// requestsOf applies the agent's binding and returns the requests that it made.
 func requestsOf(t *testing.T, client *fake.Clientset, cached rbaclisters.RoleBindingLister, addon *addonv1beta1.ManagedClusterAddOn) []string {
 	t.Helper()
 	client.ClearActions()
-	if err := applyHubRBAC(t.Context(), client, cached, clock.RealClock{}, addon); err != nil {
+	if err := applyBinding(t.Context(), client, cached, clock.RealClock{}, addon, identity.RoleBinding(addon)); err != nil {
 		t.Fatal(err)
 	}
 	var requests []string

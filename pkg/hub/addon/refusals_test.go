@@ -77,6 +77,18 @@ func TestOwnNamespaceIsRefused(t *testing.T) {
 	}
 }
 
+// TestUnreadConfig: a config whose hash OCM's add-on manager has not set yet is pending. It
+// is refused when it does not exist.
+func TestUnreadConfig(t *testing.T) {
+	addOn := hubobjects.Refer(hubobjects.AddOn("cluster2", ""), "")
+	config := hubobjects.Config(func(*addonv1beta1.AddOnDeploymentConfigSpec) {})
+	if got := newTestAddon(t, "image", naming(), config).Inspect(addOn); got.Pending == "" || got.Refused != nil {
+		t.Errorf("an unread config: got %+v, want it to be pending", got)
+	}
+	got := newTestAddon(t, "image", naming()).Inspect(addOn)
+	hubobjects.CheckError(t, got.Refused, "does not exist: create it")
+}
+
 // TestLeftoverFinalizers: the framework removes the finalizers of hosted mode in
 // hosted mode alone.
 func TestLeftoverFinalizers(t *testing.T) {

@@ -56,7 +56,7 @@ func newCache(t *testing.T, objects ...runtime.Object) *Cache {
 	}
 	return &Cache{
 		ManagementAddOns: addonlisters.NewClusterManagementAddOnLister(management),
-		Works:            works, RoleBindings: bindings(),
+		Works:            works, RoleBindings: bindings(), ReplicaSetRoleBindings: bindings(),
 		Configs: cache.NewGenericLister(configs, schema.GroupResource{Group: addonv1beta1.GroupName, Resource: "addondeploymentconfigs"}),
 	}
 }

@@ -55,9 +55,26 @@ func clusterGroup(clusterName string) string {
 // leaves no gap. The certificate's groups are not bound, because the agents of all
 // clusters share one of them.
 func RoleBinding(addon *addonv1beta1.ManagedClusterAddOn) *rbacv1.RoleBinding {
+	return bindingOf(addon, manifests.HubRole,
+		rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: User(addon.Namespace)},
+		rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: addon.Namespace, Name: manifests.HubServiceAccount})
+}
+
+// ReplicaSetRoleBinding returns the binding of the ClusterRole manifests.ReplicaSetRole to
+// the controller of ConfigMapReplicaSets in the namespace, in the namespace of the add-on's
+// cluster. The garbage collector deletes it with the add-on, so that the controller may
+// write only to clusters on which the add-on is enabled.
+func ReplicaSetRoleBinding(addon *addonv1beta1.ManagedClusterAddOn, namespace string) *rbacv1.RoleBinding {
+	return bindingOf(addon, manifests.ReplicaSetRole,
+		rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: manifests.ManagedByReplicaSet})
+}
+
+// bindingOf returns the binding of a ClusterRole in the namespace of the add-on's cluster.
+// It has the role's name and is owned by the add-on.
+func bindingOf(addon *addonv1beta1.ManagedClusterAddOn, role string, subjects ...rbacv1.Subject) *rbacv1.RoleBinding {
 	return &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{
-			Name:      manifests.HubRole,
+			Name:      role,
 			Namespace: addon.Namespace,
 			Labels: map[string]string{
 				"app.kubernetes.io/part-of":    "helloworld-addon",
@@ -73,12 +90,9 @@ func RoleBinding(addon *addonv1beta1.ManagedClusterAddOn) *rbacv1.RoleBinding {
 		RoleRef: rbacv1.RoleRef{
 			APIGroup: rbacv1.GroupName,
 			Kind:     "ClusterRole",
-			Name:     manifests.HubRole,
+			Name:     role,
 		},
-		Subjects: []rbacv1.Subject{
-			{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: User(addon.Namespace)},
-			{Kind: rbacv1.ServiceAccountKind, Namespace: addon.Namespace, Name: manifests.HubServiceAccount},
-		},
+		Subjects: subjects,
 	}
 }
 

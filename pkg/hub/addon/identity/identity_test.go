@@ -15,11 +15,16 @@ import (
 )
 
 func TestHubRBACGolden(t *testing.T) {
-	binding, err := yaml.Marshal(RoleBinding(hubobjects.AddOn("cluster1", "")))
-	if err != nil {
-		t.Fatal(err)
+	for file, binding := range map[string]*rbacv1.RoleBinding{
+		"hub-rbac.yaml":        RoleBinding(hubobjects.AddOn("cluster1", "")),
+		"replicaset-rbac.yaml": ReplicaSetRoleBinding(hubobjects.AddOn("cluster1", ""), "open-cluster-management"),
+	} {
+		text, err := yaml.Marshal(binding)
+		if err != nil {
+			t.Fatal(err)
+		}
+		hubobjects.CheckGolden(t, file, string(text))
 	}
-	hubobjects.CheckGolden(t, "hub-rbac.yaml", string(binding))
 }
 
 // TestHubRoleBindingIsPerCluster: the agents of two clusters share no subject, which

@@ -19,6 +19,18 @@ import (
 // has not reached it. Until then the agent stays as it is shipped.
 var ErrNotDesired = errors.New("OCM's add-on manager has not rolled it out to this cluster yet")
 
+// NotNamed reports whether the cause of an ErrNotDesired is that no user of the hub names the
+// config. A rollout does not change that.
+func NotNamed(err error) bool {
+	var cause notNamedError
+	return errors.As(err, &cause)
+}
+
+type notNamedError struct{ error }
+
+// Unwrap returns the error itself.
+func (e notNamedError) Unwrap() error { return e.error }
+
 // DeploymentConfigs is the only kind of config that the add-on supports.
 var DeploymentConfigs = addonv1beta1.ConfigGroupResource{Group: addonv1beta1.GroupName, Resource: "addondeploymentconfigs"}
 
@@ -70,8 +82,8 @@ func DesiredConfig(addon *addonv1beta1.ManagedClusterAddOn, management *addonv1b
 	name := fmt.Sprintf("AddOnDeploymentConfig %s/%s", desired.Namespace, desired.Name)
 	switch {
 	case !namesConfig(addon, management, desired.ConfigReferent):
-		return nil, fmt.Errorf("%s is in status.configReferences of ManagedClusterAddOn %s/%s, but neither its spec.configs "+
-			"nor the ClusterManagementAddOn %s names it: %w", name, addon.Namespace, addon.Name, addon.Name, ErrNotDesired)
+		return nil, notNamedError{fmt.Errorf("%s is in status.configReferences of ManagedClusterAddOn %s/%s, but neither its spec.configs "+
+			"nor the ClusterManagementAddOn %s names it: %w", name, addon.Namespace, addon.Name, addon.Name, ErrNotDesired)}
 	case apierrors.IsNotFound(found.Err):
 		return nil, fmt.Errorf("%s does not exist: create it, or take it out of spec.configs of ManagedClusterAddOn %s/%s "+
 			"or of the ClusterManagementAddOn %s", name, addon.Namespace, addon.Name, addon.Name)
