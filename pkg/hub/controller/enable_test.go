@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,16 +34,16 @@ import (
 func TestEnable(t *testing.T) {
 	const (
 		clusters = 200
-		// most is, for each cluster: create the RoleBinding and the ManifestWork; write the
-		// supported configs, the registration, the finalizer, and Degraded of the
-		// ManagedClusterAddOn. An API server needs one more for ManifestApplied, because it
-		// keeps the status when the finalizer is written. With a certificate and a
-		// configuration there are four more, 11 together.
-		most = 6
+		// most is, for each cluster: create the RoleBinding, the ManifestWork and the
+		// ConfigMapMirror; write the registration, the finalizer, ManifestApplied, and Degraded
+		// of the ManagedClusterAddOn. With a certificate and a configuration there are three
+		// more, 10 together.
+		most = 7
 	)
 	c := emptyHub(func(*addonfake.Clientset) {})
 	hub := &versionedHub{addons: c.addon.(*addonfake.Clientset), works: c.work.(*workfake.Clientset)}
 	hub.serve(t)
+	serveMirrors(c, func(types.UID) {})
 	for n := range clusters {
 		name := fmt.Sprintf("cluster-%d", n)
 		addOn := hubobjects.AddOn(name, "")
@@ -59,7 +60,7 @@ func TestEnable(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- runAddon(ctx, c, "image") }()
+	go func() { ended <- runAddon(ctx, c, &Options{AgentImage: "image"}) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {
@@ -74,7 +75,7 @@ func TestEnable(t *testing.T) {
 	}
 	requests := map[string]int{}
 	total := 0
-	for _, client := range []clienttesting.FakeClient{c.kube.(clienttesting.FakeClient), hub.addons, hub.works} {
+	for _, client := range []clienttesting.FakeClient{c.kube.(clienttesting.FakeClient), hub.addons, hub.works, c.dynamic.(clienttesting.FakeClient)} {
 		for _, action := range client.(interface{ Actions() []clienttesting.Action }).Actions() {
 			if verb := action.GetVerb(); verb != "list" && verb != "watch" {
 				total++
@@ -116,6 +117,9 @@ func (h *versionedHub) serve(t *testing.T) {
 	t.Helper()
 	h.addons.PrependReactor("patch", "managedclusteraddons", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		patch := action.(clienttesting.PatchAction)
+		if patch.GetPatchType() == types.JSONPatchType {
+			return h.write(action, patch.GetName(), func(object map[string]any) map[string]any { return applyOperations(t, object, patch.GetPatch()) })
+		}
 		var content map[string]any
 		if err := json.Unmarshal(patch.GetPatch(), &content); err != nil {
 			return true, nil, err
@@ -202,6 +206,27 @@ func merge(object, patch map[string]any) map[string]any {
 		}
 	}
 	return merged
+}
+
+// applyOperations applies a JSON patch.
+func applyOperations(t *testing.T, object map[string]any, patch []byte) map[string]any {
+	operations, err := jsonpatch.DecodePatch(patch)
+	if err != nil {
+		t.Error(err)
+	}
+	before, err := json.Marshal(object)
+	if err != nil {
+		t.Error(err)
+	}
+	after, err := operations.Apply(before)
+	if err != nil {
+		t.Errorf("apply %s: %v", patch, err)
+	}
+	var applied map[string]any
+	if err := json.Unmarshal(after, &applied); err != nil {
+		t.Error(err)
+	}
+	return applied
 }
 
 // enabled returns the number of clusters on which the add-on has all that the controllers

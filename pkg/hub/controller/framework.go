@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 	workclient "open-cluster-management.io/api/client/work/clientset/versioned"
 	"open-cluster-management.io/sdk-go/pkg/basecontroller/factory"
 
@@ -43,18 +44,26 @@ const (
 	lastBackoff  = 1000 * time.Second
 )
 
-// frameworkController is a controller of addon-framework.
+// frameworkController is a controller of addon-framework, or one that runs as those do.
 type frameworkController struct {
 	factory.Controller
 	workers int
 	// perCluster reports whether its keys are CLUSTER/ADD-ON.
 	perCluster bool
+	// sync replaces the controller's Sync; nil means that one.
+	sync func(ctx context.Context, key string) error
+	// joins are controllers whose keys sync reconciles, too.
+	joins []factory.Controller
+	// wait returns after how long to reconcile the key instead of now, or zero; nil means
+	// always now.
+	wait func(key string) time.Duration
 }
 
 // newFramework returns addon-framework's controllers, as its AddonManager starts them with
 // one worker each.
 // https://github.com/open-cluster-management-io/addon-framework/blob/v1.3.0/pkg/addonmanager/base_manager.go
-func newFramework(c *clients, works workclient.Interface, i *informers, added *addon.AgentAddon) []frameworkController {
+func newFramework(c *clients, works workclient.Interface, i *informers, added *addon.AgentAddon, order *turns.Turns,
+) []frameworkController {
 	agents := map[string]agent.AgentAddon{manifests.AddonName: added}
 	configs := map[schema.GroupVersionResource]bool{}
 	for _, resource := range added.GetAgentAddonOptions().SupportedConfigGVRs {
@@ -63,14 +72,19 @@ func newFramework(c *clients, works workclient.Interface, i *informers, added *a
 	clusters, requests := i.cluster.Cluster().V1().ManagedClusters(), i.kube.Certificates().V1().CertificateSigningRequests()
 	addOns, management := i.addon.Addon().V1beta1().ManagedClusterAddOns(), i.addon.Addon().V1beta1().ClusterManagementAddOns()
 	byName := utils.FilterByAddonName(agents)
+	deploy := agentdeploy.NewAddonDeployController(works, c.addon, clusters, addOns, i.work.Work().V1().ManifestWorks(), agents, added.MayDeploy)
+	batched := batchedAddOns{addOns, order}
+	register := registration.NewAddonRegistrationController(c.addon, clusters, batched, agents, added.MayRegister)
+	configure := addonconfig.NewAddonConfigController(c.addon, batched, management, i.dynamic, configs, byName)
+	approve := certificate.NewCSRApprovingController(c.kube, clusters, requests, addOns, agents, utils.AllowAllAddOns)
 	return []frameworkController{
-		{agentdeploy.NewAddonDeployController(works, c.addon, clusters, addOns, i.work.Work().V1().ManifestWorks(), agents, added.MayDeploy), workers, true},
-		{registration.NewAddonRegistrationController(c.addon, clusters, addOns, agents, added.MayRegister), workers, true},
-		{addonconfig.NewAddonConfigController(c.addon, addOns, management, i.dynamic, configs, byName), workers, true},
-		{cmamanagedby.NewCMAManagedByController(c.addon, management, agents, byName), 1, false},
-		{cmaconfig.NewCMAConfigController(c.addon, management, i.dynamic, configs, byName), 1, false},
-		{certificate.NewCSRApprovingController(c.kube, clusters, requests, addOns, agents, utils.AllowAllAddOns), workers, false},
-		{certificate.NewCSRSignController(c.kube, clusters, requests, addOns, agents, utils.AllowAllAddOns), 1, false},
+		{Controller: deploy, workers: workers, perCluster: true},
+		{Controller: register, workers: workers, perCluster: true, joins: []factory.Controller{configure},
+			sync: (&registrar{addOns.Lister(), c.addon.AddonV1beta1(), added.MayRegister, order, register, configure}).sync},
+		{Controller: cmamanagedby.NewCMAManagedByController(c.addon, management, agents, byName), workers: 1},
+		{Controller: cmaconfig.NewCMAConfigController(c.addon, management, i.dynamic, configs, byName), workers: 1},
+		{Controller: approve, workers: workers, wait: newQuiet(requests.Lister(), addOns.Lister(), clock.RealClock{}).wait},
+		{Controller: certificate.NewCSRSignController(c.kube, clusters, requests, addOns, agents, utils.AllowAllAddOns), workers: 1},
 	}
 }
 
@@ -87,12 +101,30 @@ func runFramework(ctx context.Context, controllers []frameworkController, order 
 				}
 			})
 		}
+		for _, joined := range c.joins {
+			group.Go(func() { forward(joined.SyncContext().Queue(), queue) })
+		}
 		group.Go(func() {
 			<-ctx.Done()
+			for _, joined := range c.joins {
+				joined.SyncContext().Queue().ShutDown()
+			}
 			queue.ShutDown()
 		})
 	}
 	group.Wait()
+}
+
+// forward adds the keys of one queue to another one, until it is shut down.
+func forward(from, to workqueue.TypedRateLimitingInterface[string]) {
+	for {
+		key, shutdown := from.Get()
+		if shutdown {
+			return
+		}
+		to.Add(key)
+		from.Done(key)
+	}
 }
 
 func newLimiter() workqueue.TypedRateLimiter[string] {
@@ -112,6 +144,12 @@ func (c *frameworkController) next(ctx context.Context, queue workqueue.TypedRat
 	if ctx.Err() != nil {
 		return false // a queue that is shut down still returns what it has
 	}
+	if c.wait != nil {
+		if after := c.wait(key); after > 0 {
+			queue.AddAfter(key, after)
+			return true
+		}
+	}
 	if cluster, _, err := cache.SplitMetaNamespaceKey(key); c.perCluster && err == nil {
 		done, ok := order.Take(cluster)
 		defer done()
@@ -122,11 +160,18 @@ func (c *frameworkController) next(ctx context.Context, queue workqueue.TypedRat
 	}
 	ctx, cancel := context.WithTimeout(ctx, reconcileTimeout)
 	defer cancel()
-	if err := c.Sync(ctx, c.SyncContext(), key); err != nil {
+	if err := c.reconcile(ctx, key); err != nil {
 		utilruntime.HandleErrorWithContext(ctx, err, "Failed to reconcile, retrying", "key", key)
 		queue.AddAfter(key, limiter.When(key))
 		return true
 	}
 	limiter.Forget(key)
 	return true
+}
+
+func (c *frameworkController) reconcile(ctx context.Context, key string) error {
+	if c.sync != nil {
+		return c.sync(ctx, key)
+	}
+	return c.Sync(ctx, c.SyncContext(), key)
 }

@@ -17,6 +17,7 @@ import (
 	"open-cluster-management.io/helloworld-addon/internal/testing/hubobjects"
 	"open-cluster-management.io/helloworld-addon/manifests"
 	"open-cluster-management.io/helloworld-addon/pkg/hub/addon"
+	"open-cluster-management.io/helloworld-addon/pkg/hub/addon/install"
 	"open-cluster-management.io/helloworld-addon/pkg/hub/turns"
 )
 
@@ -25,7 +26,7 @@ import (
 func runControllers(t *testing.T, c *clients, works workclient.Interface, i *informers) {
 	t.Helper()
 	order := turns.New(i.addon.Addon().V1beta1().ManagedClusterAddOns().Lister(), clock.RealClock{})
-	controllers := newFramework(c.with(order), works, i, addon.New("image", c.kube, i.cache()))
+	controllers := newFramework(c.with(order), works, i, addon.New("image", c.kube, i.cache()), order)
 	ctx, cancel := context.WithCancel(t.Context())
 	i.start(ctx)
 	ended := make(chan struct{})
@@ -84,31 +85,45 @@ func TestFrameworkBoundsAReconcile(t *testing.T) {
 }
 
 // OCM's add-on manager and this program write the same ManagedClusterAddOn. On a new one
-// OCM is first, so that neither refuses the other's writes.
+// OCM is first, so that neither refuses the other's writes. OCM waits for the registration
+// of one with configs of its own.
 func TestFrameworkWaitsForConfiguration(t *testing.T) {
-	for _, status := range []metav1.ConditionStatus{metav1.ConditionFalse, metav1.ConditionTrue} {
-		t.Run(string(status), func(t *testing.T) {
+	own := []addonv1beta1.AddOnConfig{{ConfigGroupResource: install.DeploymentConfigs, ConfigReferent: addonv1beta1.ConfigReferent{Namespace: "cluster1", Name: "own"}}}
+	tests := []struct {
+		name       string
+		configured metav1.ConditionStatus
+		configs    []addonv1beta1.AddOnConfig
+		writes     bool
+	}{
+		{"new", metav1.ConditionFalse, nil, false},
+		{"new, with a config of its own", metav1.ConditionFalse, own, true},
+		{"configured", metav1.ConditionTrue, nil, true},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
 			c := emptyHub(func(*addonfake.Clientset) {})
 			addOn := hubobjects.AddOn("cluster1", "")
 			addOn.OwnerReferences = []metav1.OwnerReference{{APIVersion: addonv1beta1.GroupVersion.String(), Kind: "ClusterManagementAddOn", Name: manifests.AddonName}}
-			addOn.Status.Conditions[0].Status = status
+			addOn.Status.Conditions[0].Status = test.configured
+			addOn.Spec.Configs = test.configs
 			addOns := c.addon.(*addonfake.Clientset)
 			if err := errors.Join(addOns.Tracker().Add(addOn), c.cluster.(clienttesting.FakeClient).Tracker().Add(hubobjects.Cluster("cluster1"))); err != nil {
 				t.Fatal(err)
 			}
 			i := newInformers(c, withLastKnown)
-			controllers := newFramework(c, c.work, i, addon.New("image", c.kube, i.cache()))
+			order := turns.New(i.addon.Addon().V1beta1().ManagedClusterAddOns().Lister(), clock.RealClock{})
+			controllers := newFramework(c.with(order), c.work, i, addon.New("image", c.kube, i.cache()), order)
 			startInformers(t, i)
 			addOns.ClearActions()
 			for _, controller := range controllers {
-				if !controller.perCluster || controller.Name() == "addon-config-controller" {
+				if !controller.perCluster {
 					continue
 				}
-				if err := controller.Sync(t.Context(), controller.SyncContext(), "cluster1/"+manifests.AddonName); err != nil {
+				if err := controller.reconcile(t.Context(), "cluster1/"+manifests.AddonName); err != nil {
 					t.Errorf("%s: %v", controller.Name(), err)
 				}
 			}
-			if writes := addOns.Actions(); len(writes) > 0 != (status == metav1.ConditionTrue) {
+			if writes := addOns.Actions(); len(writes) > 0 != test.writes {
 				t.Errorf("the controllers wrote %v", writes)
 			}
 		})

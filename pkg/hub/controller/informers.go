@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
@@ -22,6 +23,8 @@ import (
 	certificateinformers "k8s.io/client-go/informers/certificates/v1"
 	rbacinformers "k8s.io/client-go/informers/rbac/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/metadata/metadatainformer"
 	"k8s.io/client-go/tools/cache"
 	addonv1beta1 "open-cluster-management.io/api/addon/v1beta1"
 	addonclient "open-cluster-management.io/api/client/addon/clientset/versioned"
@@ -62,13 +65,15 @@ type clients struct {
 	cluster clusterclient.Interface
 	work    workclient.Interface
 	dynamic dynamic.Interface
+	// metadata reads ConfigMapMirrors without their status.
+	metadata metadata.Interface
 	// usesStored is set to read and write ManagedClusterAddOns in v1alpha1, which is stored.
 	usesStored bool
 }
 
 // newClients returns the clients of a hub.
 func newClients(hub *frame.Hub) (*clients, error) {
-	var errs [5]error
+	var errs [6]error
 	config := hub.Config
 	c := clients{usesStored: stored.InV1alpha1(hub.Resources[addonv1beta1.GroupVersion.String()])}
 	c.kube, errs[0] = kubernetes.NewForConfig(config)
@@ -76,6 +81,7 @@ func newClients(hub *frame.Hub) (*clients, error) {
 	c.cluster, errs[2] = clusterclient.NewForConfig(config)
 	c.work, errs[3] = workclient.NewForConfig(config)
 	c.dynamic, errs[4] = dynamic.NewForConfig(config)
+	c.metadata, errs[5] = metadata.NewForConfig(config)
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, fmt.Errorf("create the clients of the hub: %w", err)
 	}
@@ -96,11 +102,15 @@ func (c clients) with(order *turns.Turns) *clients {
 // replace those of addonmanager.New(config).Start, which cannot be wrapped, and which
 // watch every add-on of every cluster: with 20 add-ons, 20 times as many objects.
 type informers struct {
-	kube    kubeinformers.SharedInformerFactory
-	addon   addoninformers.SharedInformerFactory
-	cluster clusterinformers.SharedInformerFactory
-	work    workinformers.SharedInformerFactory
-	dynamic dynamicinformer.DynamicSharedInformerFactory
+	kube kubeinformers.SharedInformerFactory
+	// replicaSet has the RoleBindings of ConfigMapReplicaSets: a factory has one informer for a kind.
+	replicaSet kubeinformers.SharedInformerFactory
+	addon      addoninformers.SharedInformerFactory
+	cluster    clusterinformers.SharedInformerFactory
+	work       workinformers.SharedInformerFactory
+	dynamic    dynamicinformer.DynamicSharedInformerFactory
+	// metadata is of ConfigMapMirrors. It needs no resync: that of the add-ons queues each cluster.
+	metadata metadatainformer.SharedInformerFactory
 }
 
 // newInformers returns the informers, and wraps each one whose events the framework
@@ -109,11 +119,13 @@ type informers struct {
 // handle tombstones.
 func newInformers(c *clients, wrap func(cache.SharedIndexInformer) cache.SharedIndexInformer) *informers {
 	i := &informers{
-		kube:    kubeinformers.NewSharedInformerFactoryWithOptions(c.kube, resyncPeriod, kubeinformers.WithTransform(slim)),
-		addon:   addoninformers.NewSharedInformerFactoryWithOptions(c.addon, resyncPeriod, addoninformers.WithTransform(slim)),
-		cluster: clusterinformers.NewSharedInformerFactoryWithOptions(c.cluster, resyncPeriod, clusterinformers.WithTransform(slim)),
-		work:    workinformers.NewSharedInformerFactoryWithOptions(c.work, resyncPeriod, workinformers.WithTransform(slim)),
-		dynamic: dynamicinformer.NewDynamicSharedInformerFactory(c.dynamic, resyncPeriod),
+		kube:       kubeinformers.NewSharedInformerFactoryWithOptions(c.kube, resyncPeriod, kubeinformers.WithTransform(slim)),
+		replicaSet: kubeinformers.NewSharedInformerFactoryWithOptions(c.kube, resyncPeriod, kubeinformers.WithTransform(slim)),
+		addon:      addoninformers.NewSharedInformerFactoryWithOptions(c.addon, resyncPeriod, addoninformers.WithTransform(slim)),
+		cluster:    clusterinformers.NewSharedInformerFactoryWithOptions(c.cluster, resyncPeriod, clusterinformers.WithTransform(slim)),
+		work:       workinformers.NewSharedInformerFactoryWithOptions(c.work, resyncPeriod, workinformers.WithTransform(slim)),
+		dynamic:    dynamicinformer.NewDynamicSharedInformerFactory(c.dynamic, resyncPeriod),
+		metadata:   metadatainformer.NewFilteredSharedInformerFactory(c.metadata, 0, metav1.NamespaceAll, named(manifests.AddonName)),
 	}
 	i.watchKube(wrap)
 	i.watchClusters(wrap)
@@ -121,6 +133,7 @@ func newInformers(c *clients, wrap func(cache.SharedIndexInformer) cache.SharedI
 	i.watchWorks(wrap)
 	// SetTransform fails only on an informer that has been started.
 	utilruntime.HandleError(i.dynamic.ForResource(utils.AddOnDeploymentConfigGVR).Informer().SetTransform(slim))
+	utilruntime.HandleError(i.metadata.ForResource(mirrorResource).Informer().SetTransform(slim))
 	return i
 }
 
@@ -143,11 +156,13 @@ func (i *informers) watchKube(wrap func(cache.SharedIndexInformer) cache.SharedI
 		return copied{wrap(certificateinformers.NewFilteredCertificateSigningRequestInformer(c, resync,
 			cache.Indexers{requestsByCluster: requestCluster}, ofAddon))}
 	})
-	i.kube.InformerFor(&rbacv1.RoleBinding{}, func(c kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
-		return rbacinformers.NewFilteredRoleBindingInformer(c, metav1.NamespaceAll, resync, cache.Indexers{
-			cache.NamespaceIndex: cache.MetaNamespaceIndexFunc,
-		}, named(manifests.HubRole))
-	})
+	for role, factory := range map[string]kubeinformers.SharedInformerFactory{manifests.HubRole: i.kube, manifests.ReplicaSetRole: i.replicaSet} {
+		factory.InformerFor(&rbacv1.RoleBinding{}, func(c kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
+			return rbacinformers.NewFilteredRoleBindingInformer(c, metav1.NamespaceAll, resync, cache.Indexers{
+				cache.NamespaceIndex: cache.MetaNamespaceIndexFunc,
+			}, named(role))
+		})
+	}
 }
 
 func (i *informers) watchClusters(wrap func(cache.SharedIndexInformer) cache.SharedIndexInformer) {
@@ -191,20 +206,23 @@ func (i *informers) watchWorks(wrap func(cache.SharedIndexInformer) cache.Shared
 // cache returns the cache from which the add-on reads.
 func (i *informers) cache() *addon.Cache {
 	return &addon.Cache{
-		ManagementAddOns: i.addon.Addon().V1beta1().ClusterManagementAddOns().Lister(),
-		Works:            i.work.Work().V1().ManifestWorks().Informer().GetIndexer(),
-		Configs:          i.dynamic.ForResource(utils.AddOnDeploymentConfigGVR).Lister(),
-		RoleBindings:     i.kube.Rbac().V1().RoleBindings().Lister(),
+		ManagementAddOns:       i.addon.Addon().V1beta1().ClusterManagementAddOns().Lister(),
+		Works:                  i.work.Work().V1().ManifestWorks().Informer().GetIndexer(),
+		Configs:                i.dynamic.ForResource(utils.AddOnDeploymentConfigGVR).Lister(),
+		RoleBindings:           i.kube.Rbac().V1().RoleBindings().Lister(),
+		ReplicaSetRoleBindings: i.replicaSet.Rbac().V1().RoleBindings().Lister(),
 	}
 }
 
 // start starts the informers, which end with ctx.
 func (i *informers) start(ctx context.Context) {
 	i.kube.Start(ctx.Done())
+	i.replicaSet.Start(ctx.Done())
 	i.addon.Start(ctx.Done())
 	i.cluster.Start(ctx.Done())
 	i.work.Start(ctx.Done())
 	i.dynamic.Start(ctx.Done())
+	i.metadata.Start(ctx.Done())
 }
 
 // awaitSync returns when all caches have synced. It returns nil when ctx ends before.
@@ -213,7 +231,7 @@ func (i *informers) awaitSync(ctx context.Context, timeout time.Duration) error 
 	defer cancel()
 	var missing []string
 	for _, wait := range []func(<-chan struct{}) map[reflect.Type]bool{
-		i.kube.WaitForCacheSync, i.addon.WaitForCacheSync, i.cluster.WaitForCacheSync, i.work.WaitForCacheSync,
+		i.kube.WaitForCacheSync, i.replicaSet.WaitForCacheSync, i.addon.WaitForCacheSync, i.cluster.WaitForCacheSync, i.work.WaitForCacheSync,
 	} {
 		for object, synced := range wait(waitCtx.Done()) {
 			if !synced {
@@ -221,9 +239,11 @@ func (i *informers) awaitSync(ctx context.Context, timeout time.Duration) error 
 			}
 		}
 	}
-	for resource, synced := range i.dynamic.WaitForCacheSync(waitCtx.Done()) {
-		if !synced {
-			missing = append(missing, resource.Resource)
+	for _, wait := range []func(<-chan struct{}) map[schema.GroupVersionResource]bool{i.dynamic.WaitForCacheSync, i.metadata.WaitForCacheSync} {
+		for resource, synced := range wait(waitCtx.Done()) {
+			if !synced {
+				missing = append(missing, resource.Resource)
+			}
 		}
 	}
 	if len(missing) == 0 || ctx.Err() != nil {
@@ -237,10 +257,12 @@ func (i *informers) awaitSync(ctx context.Context, timeout time.Duration) error 
 // shutdown waits until the informers and their handlers have ended.
 func (i *informers) shutdown() {
 	i.kube.Shutdown()
+	i.replicaSet.Shutdown()
 	i.addon.Shutdown()
 	i.cluster.Shutdown()
 	i.work.Shutdown()
 	i.dynamic.Shutdown()
+	i.metadata.Shutdown()
 }
 
 // slim is the informers' transform: it returns the part of an object that the cache

@@ -15,6 +15,8 @@ import (
 type Options struct {
 	// AgentImage is the image of the agents that it deploys.
 	AgentImage string
+	// Distribution grants the controller of ConfigMapReplicaSets its rights.
+	Distribution bool
 	frame.Options
 }
 
@@ -25,6 +27,9 @@ func NewOptions() *Options { return &Options{Options: *frame.NewOptions()} }
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.AgentImage, "agent-image", o.AgentImage,
 		"the image of the agents on the managed clusters, usually the controller's own; required")
+	flags.BoolVar(&o.Distribution, "distribution", o.Distribution,
+		"let the service account "+manifests.ManagedByReplicaSet+" of the controller's namespace write ConfigMaps in the namespaces "+
+			"of the clusters on which the add-on is enabled, for ConfigMapReplicaSets")
 	o.Options.AddFlags(flags)
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"open-cluster-management.io/addon-framework/pkg/utils"
 
+	"open-cluster-management.io/helloworld-addon/api/v1alpha1"
 	"open-cluster-management.io/helloworld-addon/manifests"
 	"open-cluster-management.io/helloworld-addon/pkg/hub/addon"
 	"open-cluster-management.io/helloworld-addon/pkg/hub/frame"
@@ -36,7 +37,7 @@ func Run(ctx context.Context, opts *Options) error {
 		return err
 	}
 	return frame.Run(ctx, &opts.Options, manifests.ControllerName, hub.Config, func(ctx context.Context) error {
-		return runAddon(ctx, clients, opts.AgentImage)
+		return runAddon(ctx, clients, opts)
 	})
 }
 
@@ -46,20 +47,25 @@ func neededAPIs() []frame.API {
 		{GroupVersion: addonv1beta1.GroupVersion.String(), Resources: []string{"addondeploymentconfigs", "clustermanagementaddons", "managedclusteraddons"}},
 		{GroupVersion: clusterv1.GroupVersion.String(), Resources: []string{"managedclusters"}},
 		{GroupVersion: workv1.GroupVersion.String(), Resources: []string{"manifestworks"}},
+		{GroupVersion: v1alpha1.GroupVersion.String(), Resources: []string{mirrorResource.Resource}, Own: true},
 	}
 }
 
 // runAddon runs addon-framework's controllers with the add-on, and package rollout's,
 // until ctx ends, and returns when they have ended. It starts them when all caches have
 // synced: with an empty cache of RoleBindings it would write all of them again.
-func runAddon(ctx context.Context, clients *clients, agentImage string) error {
+func runAddon(ctx context.Context, clients *clients, opts *Options) error {
 	informers := newInformers(clients, withLastKnown)
 	order := turns.New(informers.addon.Addon().V1beta1().ManagedClusterAddOns().Lister(), clock.RealClock{})
 	clients = clients.with(order)
 	cache := informers.cache()
-	agentAddon := addon.New(agentImage, clients.kube, cache)
+	agentAddon := addon.New(opts.AgentImage, clients.kube, cache)
+	if opts.Distribution {
+		agentAddon.WithDistribution(opts.Namespace)
+	}
 	works := works{clients.work, clients.addon.AddonV1beta1(), informers.work.Work().V1().ManifestWorks().Lister(), order.Confirmed}
-	controllers := newFramework(clients, works, informers, agentAddon)
+	controllers := newFramework(clients, works, informers, agentAddon, order)
+	controllers = append(controllers, frameworkController{Controller: newMirrorCreator(clients.dynamic, informers, clock.RealClock{}), workers: workers})
 
 	ctx, cancel := context.WithCancel(ctx)
 	defer informers.shutdown()

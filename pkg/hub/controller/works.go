@@ -16,13 +16,14 @@ import (
 	worklisters "open-cluster-management.io/api/client/work/listers/work/v1"
 	workv1 "open-cluster-management.io/api/work/v1"
 
+	"open-cluster-management.io/helloworld-addon/pkg/hub/addon/install"
 	"open-cluster-management.io/helloworld-addon/pkg/hub/rollout/plan"
 )
 
 // ownerCheckTimeout bounds the request for a ManifestWork's owner.
 const ownerCheckTimeout = 10 * time.Second
 
-// works is addon-framework's client of ManifestWorks. It changes two things.
+// works is addon-framework's client of ManifestWorks. It changes three things.
 //
 // It does not write the annotation by which OCM's add-on manager takes a cluster for
 // done. The framework writes it with the work, and OCM then checks only that the
@@ -35,6 +36,9 @@ const ownerCheckTimeout = 10 * time.Second
 // until the cache has caught up, each time with the agent installed and removed. So this
 // client reads the add-on from the hub before it creates a work, unless the hub has just
 // written it. A work is created only once for a cluster, and after a user has deleted it.
+//
+// It creates works with their objects in the order in which they need each other
+// (install.InOrder).
 type works struct {
 	workclient.Interface
 	addons addonclientv1beta1.ManagedClusterAddOnsGetter
@@ -72,7 +76,8 @@ type addonGetter interface {
 	Get(ctx context.Context, name string, options metav1.GetOptions) (*addonv1beta1.ManagedClusterAddOn, error)
 }
 
-// Create creates the work without the annotation. It returns an error when the add-on
+// Create creates the work without the annotation, and with its objects in the order in
+// which they need each other. It returns an error when the add-on
 // that owns the work is gone; the framework then retries. When the hub does not answer,
 // it trusts the cache: the garbage collector reads the same API, and deletes nothing
 // without it.
@@ -89,7 +94,7 @@ func (c worksIn) Create(ctx context.Context, work *workv1.ManifestWork, options 
 			return nil, err
 		}
 	}
-	return c.ManifestWorkInterface.Create(ctx, plan.HoldNew(work), options)
+	return c.ManifestWorkInterface.Create(ctx, install.InOrder(plan.HoldNew(work)), options)
 }
 
 // Patch patches the work without the annotation. It sends no patch that changes nothing

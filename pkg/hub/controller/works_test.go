@@ -116,6 +116,21 @@ func TestCreateWorkOfAConfirmedOwner(t *testing.T) {
 	}
 }
 
+// TestCreateInOrder: the work agent needs the namespace first.
+func TestCreateInOrder(t *testing.T) {
+	work := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: "cluster1", Name: "new"}}
+	for _, kind := range []string{"Deployment", "Namespace"} {
+		work.Spec.Workload.Manifests = append(work.Spec.Workload.Manifests, workv1.Manifest{RawExtension: runtime.RawExtension{Raw: []byte(`{"kind":"` + kind + `"}`)}})
+	}
+	created, err := newWorks(workfake.NewSimpleClientset(), addonfake.NewSimpleClientset()).WorkV1().ManifestWorks("cluster1").Create(t.Context(), work, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first := string(created.Spec.Workload.Manifests[0].Raw); first != `{"kind":"Namespace"}` {
+		t.Errorf("the first object is %s", first)
+	}
+}
+
 // TestHeldWorks: OCM must not take a cluster for done before its agent runs
 // (docs/design.md#rollout).
 func TestHeldWorks(t *testing.T) {

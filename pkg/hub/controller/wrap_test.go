@@ -15,13 +15,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	kubeinformers "k8s.io/client-go/informers"
 	kubefake "k8s.io/client-go/kubernetes/fake"
+	metadatafake "k8s.io/client-go/metadata/fake"
 	"k8s.io/client-go/rest"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
 	addonv1beta1 "open-cluster-management.io/api/addon/v1beta1"
 	addonfake "open-cluster-management.io/api/client/addon/clientset/versioned/fake"
 	clusterfake "open-cluster-management.io/api/client/cluster/clientset/versioned/fake"
@@ -35,6 +38,7 @@ import (
 
 	"open-cluster-management.io/helloworld-addon/manifests"
 	"open-cluster-management.io/helloworld-addon/pkg/hub/addon"
+	"open-cluster-management.io/helloworld-addon/pkg/hub/turns"
 )
 
 // The framework's own controllers are started on our informers, and each handler
@@ -206,7 +210,8 @@ func startFrameworkOn(t *testing.T, prepare func(*addonfake.Clientset),
 	t.Helper()
 	c := emptyHub(prepare)
 	i := newInformers(c, wrap)
-	newFramework(c, c.work, i, addon.New("image", c.kube, i.cache()))
+	order := turns.New(i.addon.Addon().V1beta1().ManagedClusterAddOns().Lister(), clock.RealClock{})
+	newFramework(c, c.work, i, addon.New("image", c.kube, i.cache()), order)
 	return i
 }
 
@@ -214,9 +219,12 @@ func emptyHub(prepare func(*addonfake.Clientset)) *clients {
 	configs := map[schema.GroupVersionResource]string{utils.AddOnDeploymentConfigGVR: "AddOnDeploymentConfigList"}
 	addons := addonfake.NewSimpleClientset()
 	prepare(addons)
+	scheme := metadatafake.NewTestScheme()
+	utilruntime.Must(metav1.AddMetaToScheme(scheme))
 	return &clients{
 		kube: kubefake.NewClientset(), addon: addons, cluster: clusterfake.NewSimpleClientset(),
 		work: workfake.NewSimpleClientset(), dynamic: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), configs),
+		metadata: metadatafake.NewSimpleMetadataClient(scheme),
 	}
 }
 
