@@ -1,4 +1,4 @@
-# Two images. One holds all programs; a pod's command selects the one that runs.
+# Two images. One holds all programs but the kubectl plugin; a pod's command selects the one that runs.
 # The clusters' image, of the targets agent-…, holds what managed clusters run:
 # the agent and the lease sidecar.
 #
@@ -56,6 +56,7 @@ ARG COMMIT=unknown
 WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
+COPY api/ api/
 COPY internal/ internal/
 COPY manifests/ manifests/
 COPY pkg/ pkg/
@@ -63,10 +64,11 @@ COPY cmd/ cmd/
 ENV CGO_ENABLED=0
 RUN mkdir -p /out && go build -trimpath \
     -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=${VERSION} -X k8s.io/component-base/version.gitCommit=${COMMIT}" \
-    -o /out/ ./cmd/...
+    -o /out/ ./cmd/helloworld-* ./cmd/klusterlet-addon-lease-controller
 
 FROM agent-base AS agent-image
 COPY --from=builder /out/helloworld-agent /out/klusterlet-addon-lease-controller /usr/local/bin/
 
 FROM base AS image
-COPY --from=builder /out/ /usr/local/bin/
+COPY --from=builder /out/helloworld-agent /out/helloworld-controller /out/helloworld-replicaset-controller \
+    /out/klusterlet-addon-lease-controller /usr/local/bin/

@@ -29,7 +29,9 @@ GO_BUILD := go build -trimpath
 VERSION_PKG := k8s.io/component-base/version
 LDFLAGS := -s -w -X $(VERSION_PKG).gitVersion=$(VERSION) -X $(VERSION_PKG).gitCommit=$(COMMIT)
 PROGRAMS := $(notdir $(wildcard cmd/*))
-# what clusters run; the Dockerfile has the same list
+# what the images hold: not the plugin, which users run; the Dockerfile and the release have the same lists
+IMAGE_PROGRAMS := $(filter-out kubectl-%,$(PROGRAMS))
+# what clusters run
 AGENT_PROGRAMS := helloworld-agent klusterlet-addon-lease-controller
 IMAGE_ROOT := bin/image
 AGENT_IMAGE_ROOT := bin/agent-image
@@ -64,7 +66,7 @@ run: ## Run the lease sidecar on this machine: ARGS='-lease-name=…' (docs/leas
 image-root: build ## Lay the programs out as in the images, for the sandbox's pods
 	@mkdir -p $(IMAGE_ROOT)/usr/local/bin $(AGENT_IMAGE_ROOT)/usr/local/bin
 	@# a file that is the same stays as it is, for the sandboxes that run it
-	@for p in $(PROGRAMS); do install -C -m 0755 bin/$$p $(IMAGE_ROOT)/usr/local/bin/$$p; done
+	@for p in $(IMAGE_PROGRAMS); do install -C -m 0755 bin/$$p $(IMAGE_ROOT)/usr/local/bin/$$p; done
 	@for p in $(AGENT_PROGRAMS); do install -C -m 0755 bin/$$p $(AGENT_IMAGE_ROOT)/usr/local/bin/$$p; done
 
 # IMAGE last: where both have one name, it has to hold all programs
@@ -80,12 +82,12 @@ images-multiarch: ## Build both for PLATFORMS with Docker's buildx; PUSH=1 pushe
 	@PUSH=$(PUSH) tools/images-multiarch '$(IMAGE)' '$(AGENT_IMAGE)' '$(PLATFORMS)' '$(LDFLAGS)' $(IMAGE_ARGS)
 
 .PHONY: deploy-example
-deploy-example: $(BUILT_KUBECTL) ## Install it on the hub that KUBECONFIG names (AGENT_IMAGE: the agents' image, IMAGE when it is not set)
-	@deploy/apply '$(KUBECTL)' '$(IMAGE)' '$(AGENT_IMAGE_SET)'
+deploy-example: $(BUILT_KUBECTL) ## Install it on the hub that KUBECONFIG names (AGENT_IMAGE: the agents' image; DISTRIBUTION=1: ConfigMapReplicaSets)
+	@DISTRIBUTION='$(DISTRIBUTION)' deploy/apply '$(KUBECTL)' '$(IMAGE)' '$(AGENT_IMAGE_SET)'
 
 .PHONY: undeploy-example
 undeploy-example: $(BUILT_KUBECTL) ## Remove it from the hub that KUBECONFIG names
-	@deploy/remove '$(KUBECTL)' '$(IMAGE)'
+	@DISTRIBUTION= deploy/remove '$(KUBECTL)' '$(IMAGE)'
 
 .PHONY: picture
 picture: bin/ocm-sandbox image-root bin/ocm-demo ## Record docs/demo.svg, the README's picture, from a run of the demo
@@ -209,6 +211,7 @@ test-unit: ## Test what needs no cluster
 	go test -C sandbox/programs -trimpath $(TEST_FLAGS) ./...
 	go test -C test/bench -trimpath $(TEST_FLAGS) ./...
 	go test -C test/fleet -trimpath $(TEST_FLAGS) ./...
+	go test -C test/judge -trimpath $(TEST_FLAGS) ./...
 	go test -C tools -trimpath $(TEST_FLAGS) .
 	go test -C tools/release -trimpath $(TEST_FLAGS) ./...
 
@@ -224,7 +227,7 @@ test-sandbox: sandbox-programs ## Test the sandbox itself, with real control pla
 	go test -C sandbox -trimpath -tags sandbox -timeout 12m $(TEST_FLAGS) ./...
 
 .PHONY: test-fleet
-test-fleet: sandbox-programs build ## Test the add-on on a fleet of 5 simulated clusters: about a minute
+test-fleet: sandbox-programs build ## Test the add-on on a fleet of 5 simulated clusters: about two minutes
 	@test/fleet/run build
 	go test -C test/fleet -trimpath -tags sandbox -count=1 -timeout 12m $(TEST_FLAGS) ./smoke
 
@@ -299,7 +302,7 @@ check: ## Check that the versions agree, and that dependency updates cover every
 	@$(RELEASE_TOOL) check
 
 .PHONY: generate
-generate: bin/controller-gen ## Write the API's code and CRDs, the chart's RBAC, and the operator's template
+generate: bin/controller-gen ## Write the API's code and CRDs, the chart's RBAC and CRDs, and the operator's template
 	@GOFLAGS=-trimpath bin/controller-gen object crd output:crd:dir=deploy/base/crds paths=./api/...
 	@go run -trimpath ./internal/generate/cmd/generate
 

@@ -1,6 +1,6 @@
 // Package generate writes files that repeat the kustomize bases with other
-// placeholders, so that a change of a base changes them, too: the Helm chart's RBAC, and
-// the hub of hubs' template for envsubst. `make generate` runs it.
+// placeholders, so that a change of a base changes them, too: the Helm chart's RBAC and
+// CRDs, and the hub of hubs' template for envsubst. `make generate` runs it.
 //
 // It changes text and not objects, so that the bases' comments stay.
 package generate
@@ -40,11 +40,23 @@ type Rule struct {
 
 // Outputs are the generated files of the repository.
 var Outputs = []Output{
+	chartCRD("configmapmirrors"),
+	chartCRD("configmapreplicasets"),
 	{
 		File:      "deploy/chart/helloworld-addon/templates/rbac.yaml",
 		Base:      "deploy/base",
 		Resources: []string{"rbac.yaml"},
 		Rules:     []Rule{{regexp.MustCompile(`(?m): open-cluster-management$`), ": {{ .Release.Namespace }}"}},
+	},
+	{
+		File:      "deploy/chart/helloworld-addon/templates/distribution-rbac.yaml",
+		Base:      "deploy/distribution",
+		Resources: []string{"rbac.yaml"},
+		Rules: []Rule{
+			{regexp.MustCompile(`(?m): open-cluster-management$`), ": {{ .Release.Namespace }}"},
+			{regexp.MustCompile(`\A`), "{{- if .Values.distribution.enabled }}\n"},
+			{regexp.MustCompile(`\z`), "{{- end }}\n"},
+		},
 	},
 	{
 		File: "hub-of-hubs-status-sync/deploy/operator.yaml.template",
@@ -63,6 +75,20 @@ The status sync on the global hub of a hub of hubs, for envsubst:
 			{regexp.MustCompile(`(?m)(^metadata:\n  name: .*\n)  namespace: open-cluster-management\n`), "$1"},
 		},
 	},
+}
+
+// chartCRD returns the chart's copy of the CRD. It is a template, because Helm never upgrades
+// what is in a chart's directory crds.
+// https://helm.sh/docs/chart_best_practices/custom_resource_definitions/
+func chartCRD(plural string) Output {
+	return Output{
+		File:      "deploy/chart/helloworld-addon/templates/crd-" + plural + ".yaml",
+		Base:      "deploy/base",
+		Resources: []string{"crds/helloworld.open-cluster-management.io_" + plural + ".yaml"},
+		Comment:   "\nHelm keeps it when the chart is uninstalled: deleting it deletes all objects of the kind.\n",
+		// controller-gen begins its files with a separator.
+		Rules: []Rule{{regexp.MustCompile(`\A---\n`), ""}},
+	}
 }
 
 // Content returns the content of the file, from the kustomization in the repository.

@@ -19,6 +19,8 @@ import (
 const (
 	chartDir = "../../../deploy/chart/helloworld-addon"
 	baseDir  = "../../../deploy/base"
+	// distributionDir adds the component deploy/distribution.
+	distributionDir = "testdata/distribution"
 )
 
 // objects are manifests by kind, namespace and name.
@@ -84,16 +86,20 @@ func templated(t *testing.T, values map[string]any) (objects, error) {
 
 // TestChartAndBaseAreTheSame: Helm and kustomize install the same objects.
 func TestChartAndBaseAreTheSame(t *testing.T) {
-	chart, err := templated(t, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	base := kustomized(t, baseDir)
-	base.add(t, readFile(t, deployDir+"/clustermanagementaddon.yaml"))
-	if diff := cmp.Diff(base, chart); diff != "" {
-		t.Errorf("(-kustomize base +Helm chart):\n%s", diff)
+	for dir, values := range map[string]map[string]any{baseDir: nil, distributionDir: distributed} {
+		chart, err := templated(t, values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		base := kustomized(t, dir)
+		base.add(t, readFile(t, deployDir+"/clustermanagementaddon.yaml"))
+		if diff := cmp.Diff(base, chart); diff != "" {
+			t.Errorf("%s (-kustomize +Helm chart):\n%s", dir, diff)
+		}
 	}
 }
+
+var distributed = map[string]any{"distribution": map[string]any{"enabled": true}}
 
 // TestValues: each value changes what it says, and nothing else comes or goes.
 func TestValues(t *testing.T) {

@@ -36,6 +36,7 @@ func TestEveryPodIsRestricted(t *testing.T) {
 	want := []string{
 		"base Deployment",
 		"chart/helloworld-addon Deployment",
+		"distribution Deployment",
 		"golden agent-config.yaml Deployment",
 		"golden agent-default.yaml Deployment",
 		"golden agent-hosted.yaml Deployment",
@@ -74,6 +75,13 @@ func everything(t *testing.T) map[string][]any {
 			source, _ := filepath.Rel(dir, path)
 			source = filepath.Join(prefix, source)
 			switch {
+			case source == "distribution/kustomization.yaml":
+				// A component is built with what it adds to.
+				added := kustomized(t, distributionDir)
+				for name := range kustomized(t, baseDir) {
+					delete(added, name)
+				}
+				all["distribution"] = slices.Collect(maps.Values(added))
 			case entry.Name() == "kustomization.yaml":
 				all[filepath.Dir(source)] = slices.Collect(maps.Values(kustomized(t, filepath.Dir(path))))
 			case strings.HasSuffix(path, ".template"):

@@ -92,6 +92,34 @@ func TestRender(t *testing.T) {
 	}
 }
 
+// TestRenderDistribution: with DISTRIBUTION the controller of ConfigMapReplicaSets is there, with the
+// image of the other one, which gets the flag; without, neither is.
+func TestRenderDistribution(t *testing.T) {
+	for distribution, want := range map[string]bool{"": false, "0": false, "1": true} {
+		command := exec.CommandContext(t.Context(), filepath.Join(deployDir, "render"), os.Args[0], "example.com/a:v1")
+		command.Env = append(os.Environ(), asKubectl+"=1", "DISTRIBUTION="+distribution)
+		output, err := command.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v:\n%s", err, output)
+		}
+		images := strings.Count(string(output), "image: example.com/a:v1")
+		flag, there := strings.Contains(string(output), "- --distribution\n"), strings.Contains(string(output), "helloworld-replicaset-controller")
+		if flag != want || there != want || (images == 2) != want {
+			t.Errorf("DISTRIBUTION=%s: the flag is there %t, the controller %t, and the image %d times:\n%s", distribution, flag, there, images, output)
+		}
+	}
+}
+
+// TestRenderRefusesDistribution: another value would otherwise remove a running controller.
+func TestRenderRefusesDistribution(t *testing.T) {
+	command := exec.CommandContext(t.Context(), filepath.Join(deployDir, "render"), os.Args[0], "example.com/a:v1")
+	command.Env = append(os.Environ(), asKubectl+"=1", "DISTRIBUTION=true")
+	output, err := command.CombinedOutput()
+	if err == nil || !strings.Contains(string(output), "DISTRIBUTION=true: want 1") {
+		t.Errorf("got %v:\n%s", err, output)
+	}
+}
+
 // TestAgentImage: which image `make images` builds for clusters, and whether
 // `make deploy-example` deploys it.
 func TestAgentImage(t *testing.T) {

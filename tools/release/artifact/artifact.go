@@ -56,6 +56,9 @@ var ours = []product{
 			{
 				name:        "helloworld-addon",
 				description: "An add-on for Open Cluster Management that copies ConfigMaps from the hub to managed clusters",
+				programs: []string{
+					"helloworld-agent", "helloworld-controller", "helloworld-replicaset-controller", "klusterlet-addon-lease-controller",
+				},
 			},
 			{
 				name:        "helloworld-addon-agent",

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -337,5 +338,41 @@ func TestDockerfiles(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestImagePrograms: the images have every program but the kubectl plugin, however they are built.
+func TestImagePrograms(t *testing.T) {
+	top := "../../.."
+	entries, err := os.ReadDir(filepath.Join(top, "cmd"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var programs []string
+	for _, entry := range entries {
+		if name := entry.Name(); name != "kubectl-helloworld" {
+			programs = append(programs, name)
+		}
+	}
+	if diff := cmp.Diff(programs, ours[0].images[0].programs); diff != "" {
+		t.Error("the release's image (-want +got):\n" + diff)
+	}
+	output, err := exec.Command("make", "-C", top, "--dry-run", "image-root").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "for p in " + strings.Join(programs, " ") + "; do install"; !strings.Contains(string(output), want) {
+		t.Errorf("make image-root does not have %q:\n%s", want, output)
+	}
+	for file, build := range map[string]string{
+		"Dockerfile": "-o /out/ ", "tools/images-multiarch": `-o "bin/multiarch/$arch/usr/local/bin/" \` + "\n    ",
+	} {
+		text, err := os.ReadFile(filepath.Join(top, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := build + "./cmd/helloworld-* ./cmd/klusterlet-addon-lease-controller\n"; !strings.Contains(string(text), want) {
+			t.Errorf("%s does not have %q", file, want)
+		}
 	}
 }

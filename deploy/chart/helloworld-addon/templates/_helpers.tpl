@@ -17,3 +17,12 @@ app.kubernetes.io/name: helloworld-controller
 app.kubernetes.io/name: helloworld-controller
 app.kubernetes.io/part-of: helloworld-addon
 {{- end -}}
+
+{{- define "helloworld.distributionSelector" -}}
+app.kubernetes.io/name: helloworld-replicaset-controller
+{{- end -}}
+
+{{- define "helloworld.distributionLabels" -}}
+app.kubernetes.io/name: helloworld-replicaset-controller
+app.kubernetes.io/part-of: helloworld-addon
+{{- end -}}
