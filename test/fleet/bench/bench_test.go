@@ -23,6 +23,7 @@ func TestValidate(t *testing.T) {
 	}{
 		{"all steps", "no steps mean all", Options{Clusters: 5}, ""},
 		{"rotation alone", "it has a fleet of its own", Options{Clusters: 5, Steps: []string{record.Rotate}}, ""},
+		{"sets alone", "the step enables the add-on when the one before is left out", Options{Clusters: 5, Steps: []string{record.Distribute}}, ""},
 		{"no clusters", "there is nothing to measure", Options{}, "--clusters=0"},
 		{"an unknown step", "a typo must not run nothing", Options{Clusters: 5, Steps: []string{"enabel"}}, "the steps are join,"},
 		{"idle without enable", "a step needs what comes before it", Options{Clusters: 5, Steps: []string{record.Join, record.Idle}}, "need it"},

@@ -16,7 +16,7 @@ import (
 )
 
 // all are the steps in their order. Enable has to come before those after it.
-var all = []string{record.Join, record.Enable, record.Idle, record.Change, record.Restart, record.Rollout, record.Rotate, record.Turnover}
+var all = []string{record.Join, record.Enable, record.Idle, record.Change, record.Restart, record.Rollout, record.Rotate, record.Turnover, record.Distribute}
 
 // Options configure a run.
 type Options struct {
@@ -30,8 +30,9 @@ type Options struct {
 	UpFlags []string
 	// Agents is the program of the add-on's agents.
 	Agents string
-	// Controller is the add-on's controller, Deploy the directory with its manifests.
-	Controller, Deploy string
+	// Controller is the add-on's controller, ReplicaSets that of ConfigMapReplicaSets, Deploy the directory with their
+	// manifests.
+	Controller, ReplicaSets, Deploy string
 	// Rival is the controller of addon-framework's example, RivalManifests the directory with its
 	// manifests. Without it the rival is not measured.
 	Rival, RivalManifests string

@@ -93,7 +93,7 @@ func (b *bench) parts() []part {
 	ours := steps.Ours(b.Controller, b.Deploy, agentImage)
 	agents := []string{"--fleet-agents=" + b.Agents + " --floor --image=" + agentImage, "--fleet-broken-image=" + brokenImage}
 	var parts []part
-	if b.has(record.Join, record.Enable) {
+	if b.has(record.Join, record.Enable, record.Distribute) {
 		parts = append(parts, part{"fleet", ours, agents, b.main})
 	}
 	if b.Try != nil {
@@ -113,11 +113,16 @@ func (b *bench) main(ctx context.Context, f *steps.Fleet, up time.Duration) erro
 	if b.has(record.Join) {
 		b.step(ctx, f, record.Join, func(ctx context.Context, f *steps.Fleet) error { return steps.Join(ctx, f, up) })
 	}
-	if !b.has(record.Enable) {
+	if !b.has(record.Enable, record.Distribute) {
 		return nil
 	}
 	if err := steps.Deploy(ctx, f); err != nil {
 		return err
+	}
+	if !b.has(record.Enable) {
+		if err := steps.EnableOnly(ctx, f); err != nil {
+			return err
+		}
 	}
 	for _, s := range []struct {
 		name string
@@ -125,6 +130,7 @@ func (b *bench) main(ctx context.Context, f *steps.Fleet, up time.Duration) erro
 	}{
 		{record.Enable, steps.Enable}, {record.Idle, steps.Idle}, {record.Change, steps.Change}, {record.Restart, steps.Restart},
 		{record.Rollout, steps.Rollout}, {record.Turnover, steps.Turnover},
+		{record.Distribute, steps.Distribute},
 	} {
 		if b.has(s.name) {
 			b.step(ctx, f, s.name, s.run)
@@ -212,7 +218,7 @@ func (b *bench) runPart(ctx context.Context, p part) (err error) {
 		names = append(names, fleet.Name(i+1))
 	}
 	return steps.With(ctx, steps.Options{Dir: dir, Work: work, Clusters: names, Subject: p.subject, BrokenImage: brokenImage,
-		Floor: p.subject.Name == record.Ours, Times: b.Times, Sandbox: sandbox, Record: b.record, Out: b.Out},
+		ReplicaSets: steps.ReplicaSets(b.ReplicaSets, b.Deploy), Floor: p.subject.Name == record.Ours, Times: b.Times, Sandbox: sandbox, Record: b.record, Out: b.Out},
 		func(ctx context.Context, f *steps.Fleet) error { return p.run(ctx, f, up) })
 }
 

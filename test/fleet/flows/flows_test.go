@@ -35,16 +35,18 @@ func TestCount(t *testing.T) {
 
 // TestKinds: every request is of one kind, and no two kinds of a program have one name.
 func TestKinds(t *testing.T) {
-	var all []string
-	for _, k := range Controller {
-		all = append(all, k.Name())
-	}
-	for _, name := range Upkeep {
-		if !slices.Contains(all, name) {
-			t.Errorf("no kind of the controller's requests is called %q", name)
+	for _, kinds := range [][]Kind{Controller, ReplicaSets} {
+		var all []string
+		for _, k := range kinds {
+			all = append(all, k.Name())
+		}
+		for _, name := range Upkeep {
+			if !slices.Contains(all, name) {
+				t.Errorf("no kind of a controller's requests is called %q", name)
+			}
 		}
 	}
-	for program, kinds := range map[string][]Kind{"controller": Controller, "agents": Agents} {
+	for program, kinds := range map[string][]Kind{"controller": Controller, "agents": Agents, "replicasets": ReplicaSets} {
 		names := map[string]bool{}
 		for _, k := range kinds {
 			if names[k.Name()] {

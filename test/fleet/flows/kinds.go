@@ -18,6 +18,7 @@ var Upkeep = []string{Leases, Watches, "authentication.k8s.io", "authorization.k
 const (
 	addonGroup = "addon.open-cluster-management.io"
 	workGroup  = "work.open-cluster-management.io"
+	ownGroup   = "helloworld.open-cluster-management.io"
 )
 
 // Controller are the kinds of requests of an add-on's hub controller.
@@ -34,6 +35,7 @@ var Controller = []Kind{
 	{"create", workGroup, "manifestworks"},
 	{"patch", workGroup, "manifestworks"},
 	{"update", workGroup, "manifestworks"},
+	{"create", ownGroup, "configmapmirrors"},
 	{"*", "rbac.authorization.k8s.io", "*"},
 	{"*", "authentication.k8s.io", "*"},
 	{"*", "authorization.k8s.io", "*"},
@@ -48,6 +50,26 @@ var Agents = []Kind{
 	{"*", "coordination.k8s.io", "leases"},
 	{"watch", "*", "*"},
 	{"list", "*", "*"},
+	{"*", ownGroup, "configmapmirrors"},
+	{"patch", ownGroup, "configmapmirrors/status"},
+	{"*", "*", "events"},
+	{"*", "*", "*"},
+}
+
+// ReplicaSets are the kinds of requests of the controller of ConfigMapReplicaSets.
+var ReplicaSets = []Kind{
+	{"*", "coordination.k8s.io", "leases"},
+	{"watch", "*", "*"},
+	{"list", "*", "*"},
+	{"get", "", "configmaps"},
+	{"create", "", "configmaps"},
+	{"patch", "", "configmaps"},
+	{"delete", "", "configmaps"},
+	{"*", "apps", "controllerrevisions"},
+	{"patch", ownGroup, "configmapreplicasets"},
+	{"update", ownGroup, "configmapreplicasets/status"},
+	{"*", "authentication.k8s.io", "*"},
+	{"*", "authorization.k8s.io", "*"},
 	{"*", "*", "events"},
 	{"*", "*", "*"},
 }

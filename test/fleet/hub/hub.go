@@ -140,7 +140,8 @@ func (h *Hub) deploy(ctx context.Context) error {
 	if err := applier.Apply(ctx, []byte(extras)); err != nil {
 		return err
 	}
-	for _, file := range []string{"base/serviceaccount.yaml", "base/rbac.yaml", "clustermanagementaddon.yaml", "example/addondeploymentconfig.yaml"} {
+	for _, file := range []string{"base/crds/helloworld.open-cluster-management.io_configmapmirrors.yaml", "base/serviceaccount.yaml", "base/rbac.yaml",
+		"clustermanagementaddon.yaml", "example/addondeploymentconfig.yaml"} {
 		content, err := os.ReadFile(filepath.Join(h.Deploy, file))
 		if err != nil {
 			return err

@@ -10,6 +10,8 @@ const (
 	Rollout  = "rollout"
 	Rotate   = "rotate"
 	Turnover = "turnover"
+	// Distribute has ConfigMapReplicaSets.
+	Distribute = "distribute"
 )
 
 // The metrics. A metric that several programs or resources have is told apart by its
@@ -75,6 +77,25 @@ const (
 	Detached    = "cluster detached"
 	Left        = "objects left of detached clusters"
 	Replaced    = "add-on Available on the new ones"
+
+	// SetToPart, SetInStages and SetToAll are the times until a cluster's agent reported the set's revision as
+	// synced: since the set was created, and for SetInStages since its source changed. Part is the number of clusters
+	// of the first two.
+	Part        = "clusters of the part"
+	SetToPart   = "set on a part of the clusters reported synced"
+	SetInStages = "set's change in three stages reported synced"
+	SetToAll    = "set on all clusters reported synced"
+	// Early counts the steps of the stages in which a cluster reported before the step before was over.
+	Early = "steps that did not wait for the one before"
+	// WrittenToAll is the time until a cluster had the copy, since the set was created, or since the floor began to
+	// write.
+	WrittenToAll  = "ConfigMap on all clusters copied"
+	AgainstWrites = "last report against the floor's last copy"
+	// SetRequests are those while a set is written to all clusters: of its controller by verb and resource, and the
+	// agents' reports.
+	SetRequests = "requests per cluster for a set on all clusters"
+	SetCPU      = "replicaset controller's CPU time per cluster"
+	SetHeap     = "replicaset controller's live heap"
 )
 
 // constant are the costs per cluster that have to be the same for a fleet of any size,

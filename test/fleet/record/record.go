@@ -26,6 +26,7 @@ const (
 // The stats of a latency.
 const (
 	P50 = "p50"
+	P90 = "p90"
 	P99 = "p99"
 	// All is the last one.
 	All = "all"

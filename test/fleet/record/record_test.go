@@ -79,6 +79,14 @@ func TestLatencies(t *testing.T) {
 		t.Errorf("of 100 clusters (-want +got):\n%s%v", diff, r.Failures)
 	}
 
+	r = &Record{Size: 100}
+	r.Latencies90(Figure{Step: "s", Metric: "m", Unit: "s"}, samples, 100)
+	for stat, want := range map[string]float64{P50: 50, P90: 90, All: 100} {
+		if got, ok := r.Value(Key{"s", "m", stat, "s", Ours}); !ok || got != want {
+			t.Errorf("%s: got %v, want %v", stat, got, want)
+		}
+	}
+
 	r = &Record{Size: 101}
 	r.Latencies(Figure{Step: "s", Metric: "m", Unit: "ms", Subject: Ours}, samples, 101)
 	missed, _ := r.Missed()

@@ -19,6 +19,15 @@ func Percentile(samples []time.Duration, p float64) time.Duration {
 // "ms". want is the number of samples that there should be: fewer add a failure instead
 // of the last one, for the rest never came, or a note when they are the rival's.
 func (r *Record) Latencies(f Figure, samples []time.Duration, want int) {
+	r.latencies(f, samples, want, 99)
+}
+
+// Latencies90 is Latencies with p90 in the place of p99, for figures that are compared with such ones.
+func (r *Record) Latencies90(f Figure, samples []time.Duration, want int) {
+	r.latencies(f, samples, want, 90)
+}
+
+func (r *Record) latencies(f Figure, samples []time.Duration, want, high int) {
 	unit := time.Second
 	if f.Unit == "ms" {
 		unit = time.Millisecond
@@ -34,12 +43,12 @@ func (r *Record) Latencies(f Figure, samples []time.Duration, want int) {
 	}
 	for _, stat := range []struct {
 		name string
-		p    float64
-	}{{P50, 50}, {P99, 99}, {All, 100}} {
+		p    int
+	}{{P50, 50}, {fmt.Sprintf("p%d", high), high}, {All, 100}} {
 		if stat.name == All && len(samples) < want {
 			continue
 		}
-		f.Stat, f.Value = stat.name, float64(Percentile(samples, stat.p))/float64(unit)
+		f.Stat, f.Value = stat.name, float64(Percentile(samples, float64(stat.p)))/float64(unit)
 		r.Add(f)
 	}
 }

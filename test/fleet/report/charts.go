@@ -47,6 +47,12 @@ var plans = []plan{
 	{record.Rollout, "rollout.svg", "A configuration in three groups", []string{record.RolledOut, record.Stopped, record.Mended}, []string{"", record.All}},
 	{record.Rotate, "rotate.svg", "Every certificate rotates", []string{record.RenewalSpan}, nil},
 	{record.Turnover, "turnover.svg", "A tenth leaves, and others join", []string{record.Detached, record.Replaced}, []string{record.All}},
+	{record.Distribute, "distribute.svg", "ConfigMapReplicaSet: until the last report of synced", []string{record.SetToPart, record.SetInStages, record.SetToAll, record.WrittenToAll}, []string{record.All}},
+	{record.Distribute, "distribute-p90.svg", "ConfigMapReplicaSet: until 90 % of the clusters reported synced", []string{record.SetToPart, record.SetInStages, record.SetToAll, record.WrittenToAll}, []string{record.P90}},
+	{record.Distribute, "distribute-ratio.svg", "ConfigMapReplicaSet on all clusters against bare writes", []string{record.AgainstWrites}, nil},
+	{record.Distribute, "distribute-requests.svg", "Requests per cluster for a ConfigMapReplicaSet", []string{record.SetRequests}, []string{record.All}},
+	{record.Distribute, "distribute-cpu.svg", "Replicaset controller's CPU time per cluster", []string{record.SetCPU}, nil},
+	{record.Distribute, "distribute-memory.svg", "Replicaset controller's memory", []string{record.SetHeap, record.RSS}, nil},
 }
 
 // Charts returns the charts of the figures that were measured.

@@ -30,6 +30,7 @@ var steps = []struct{ name, title string }{
 	{record.Rollout, "6. A configuration is rolled out in three groups"},
 	{record.Rotate, "7. Every certificate rotates"},
 	{record.Turnover, "8. A tenth of the clusters leaves, and others join"},
+	{record.Distribute, "9. ConfigMapReplicaSets write to a part of the clusters, in stages, and to all at once"},
 }
 
 // Insert replaces what is between the two markers of a page.
@@ -143,7 +144,7 @@ type row struct {
 	stats []string
 }
 
-var percentiles = []string{record.P50, record.P99, record.All}
+var percentiles = []string{record.P50, record.P90, record.P99, record.All}
 
 // rowsOf are the lines of a step, in the order in which the figures first came.
 func rowsOf(records []*record.Record, step string) []row {

@@ -22,7 +22,7 @@ func runOf(size int, factor float64) *record.Record {
 		Versions: map[string]string{"Kubernetes": "v1.34.4", "OCM": "v1.2.1"}, Command: "make bench-fleet CLUSTERS=" + count(size)}
 	n := float64(size)
 	r.Judge(record.Figure{Step: record.Join, Metric: record.FleetStart, Unit: "s", Value: n / 10}, record.AtMost(300).For(0, 1000))
-	for i, stat := range percentiles {
+	for i, stat := range []string{record.P50, record.P99, record.All} {
 		for _, subject := range []string{record.Ours, record.Rival} {
 			r.Add(record.Figure{Step: record.Enable, Metric: record.Shipped, Stat: stat, Unit: "s", Subject: subject, Value: n / 100 * float64(i+1)})
 		}
@@ -31,6 +31,9 @@ func runOf(size int, factor float64) *record.Record {
 	r.Add(record.Figure{Step: record.Enable, Metric: record.EnableRequests, Stat: "patch managedclusteraddons/status", Unit: "requests", Value: 5})
 	r.Add(record.Figure{Step: record.Enable, Metric: record.RSS, Stat: "hub", Unit: "MiB", Value: 500 + n})
 	r.Add(record.Figure{Step: record.Enable, Metric: record.RSS, Stat: "simulator", Unit: "MiB", Value: 100 + 2*n})
+	for i, stat := range []string{record.P50, record.P90, record.All} {
+		r.Add(record.Figure{Step: record.Distribute, Metric: record.SetToPart, Stat: stat, Unit: "s", Value: float64(i+1) * factor})
+	}
 	return r
 }
 
@@ -124,6 +127,7 @@ func TestSeveralRunsOfASize(t *testing.T) {
 func TestEveryMetricIsDrawn(t *testing.T) {
 	tableOnly := []string{
 		record.CutCopies, record.Reached, record.Renewed, record.AfterExpiry, record.Left, record.IdleWatches, // 0 or 1 when all is well
+		record.Part, record.Early,
 	}
 	var drawn []string
 	for _, p := range plans {

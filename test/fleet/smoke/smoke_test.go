@@ -18,8 +18,8 @@ import (
 const clusters = 5
 
 // TestFleet takes a fleet through its life: the clusters join, a Placement enables the add-on, a change
-// is copied everywhere, a cluster that is cut off catches up, the uninstall hooks run, a cluster is
-// detached and another one joins, and nothing is left in the end.
+// is copied everywhere, a cluster that is cut off catches up, a cluster is detached and another one joins,
+// ConfigMapReplicaSets write to the clusters, the uninstall hooks run, and nothing is left in the end.
 func TestFleet(t *testing.T) {
 	root, err := filepath.Abs(filepath.Join("..", "..", ".."))
 	if err != nil {
@@ -30,13 +30,14 @@ func TestFleet(t *testing.T) {
 		Clusters: clusters, Out: t.Output(), Times: bench.Smoke(clusters), JSON: filepath.Join(t.TempDir(), "fleet.json"), Keep: true,
 		Sandbox: []string{filepath.Join(root, "bin", "ocm-sandbox"), "--programs=" + filepath.Join(root, "bin", "sandbox"), "--module=" + filepath.Join(root, "sandbox", "programs")},
 		Agents:  filepath.Join(root, "bin", "fleet-agents"), Controller: filepath.Join(root, "bin", "helloworld-controller"),
-		Deploy: filepath.Join(root, "deploy"), Module: filepath.Join(root, "sandbox", "programs"), Root: root,
+		ReplicaSets: filepath.Join(root, "bin", "helloworld-replicaset-controller"), Deploy: filepath.Join(root, "deploy"), Module: filepath.Join(root, "sandbox", "programs"), Root: root,
 	}
-	options.Times.Cut = 5 * time.Second
+	options.Times.Cut, options.Times.Idle = 5*time.Second, 0
 	options.Try = func(ctx context.Context, f *steps.Fleet, _ time.Duration) error {
 		dir = f.Dir
+		f.Subject.Args = append(f.Subject.Args, steps.Distribution) // so the controllers need no restart for it
 		for _, step := range []func(context.Context, *steps.Fleet) error{
-			steps.Deploy, steps.EnableOnly, steps.Changed, steps.Cut, steps.Turnover, steps.Changed, steps.Disable,
+			steps.Deploy, steps.EnableOnly, steps.Changed, steps.Cut, steps.Turnover, steps.Changed, steps.Distribute, steps.Disable,
 		} {
 			if err := step(ctx, f); err != nil {
 				return err

@@ -114,3 +114,48 @@ func TestWatchesOfAgents(t *testing.T) {
 		t.Errorf("two agents and the floor: got %d", got)
 	}
 }
+
+// TestCostOfSet: requests are counted by kind, and those of every program alike are left out.
+func TestCostOfSet(t *testing.T) {
+	before := spent{sets: flows.Counts{"create configmaps": 1, flows.Leases: 1}, agents: flows.Counts{"others": 3}, used: procfs.Usage{PID: 7, CPU: time.Second}}
+	after := spent{sets: flows.Counts{"create configmaps": 5, flows.Leases: 9, "events": 2}, agents: flows.Counts{"others": 7, flows.Watches: 5},
+		used: procfs.Usage{PID: 7, CPU: 2 * time.Second, RSS: 3 * mebibyte}, heap: 2 * mebibyte}
+	f := of(t)
+	f.costOfSet(before, after)
+	for stat, want := range map[string]float64{record.All: 3, "create configmaps": 2, "events": 1, "add-on agents": 2, "add-on agents, others": 2} {
+		if got := value(f, record.SetRequests, stat); got != want {
+			t.Errorf("%s: got %v requests per cluster, want %v", stat, got, want)
+		}
+	}
+	if got := value(f, record.SetRequests, flows.Leases); !math.IsNaN(got) {
+		t.Errorf("leases are shown: %v", got)
+	}
+	for metric, want := range map[string]float64{record.SetCPU: 500, record.SetHeap: 2} {
+		if got := value(f, metric, ""); got != want {
+			t.Errorf("%s: got %v, want %v", metric, got, want)
+		}
+	}
+	f = of(t)
+	after.used.PID = 8
+	f.costOfSet(before, after)
+	if got := value(f, record.SetCPU, ""); !math.IsNaN(got) {
+		t.Errorf("another process runs than before: its CPU time is %v", got)
+	}
+}
+
+// TestIdleOfSets: a request misses the aim, whichever program sends it, and upkeep is none.
+func TestIdleOfSets(t *testing.T) {
+	start := time.Unix(1000, 0)
+	before := spent{at: start}
+	after := spent{at: start.Add(30 * time.Second), sets: flows.Counts{flows.Watches: 3}, controller: flows.Counts{flows.Leases: 6}, agents: flows.Counts{"others": 2}}
+	f := of(t)
+	f.idleOfSets(before, after)
+	for program, want := range map[string]float64{"replicaset controller": 0, "controller": 0, "add-on agents": 4} {
+		if got := value(f, record.IdleRequests, program); got != want {
+			t.Errorf("%s: got %v requests per minute, want %v", program, got, want)
+		}
+	}
+	if missed, _ := f.Record.Missed(); len(missed) != 1 || !strings.Contains(missed[0], "add-on agents") {
+		t.Errorf("missed: %q", missed)
+	}
+}

@@ -39,6 +39,8 @@ type Options struct {
 	Clusters []string
 	// Subject is the add-on that is enabled.
 	Subject Subject
+	// ReplicaSets is the controller of ConfigMapReplicaSets, for the step Distribute.
+	ReplicaSets Subject
 	// BrokenImage is a part of the images that never become available.
 	BrokenImage string
 	// Floor tells that the floor copies beside the add-on.
@@ -55,7 +57,7 @@ type Options struct {
 type Times struct {
 	// Settle is how long the fleet is left alone before a count begins.
 	Settle time.Duration
-	// Idle is how long the idle fleet is watched.
+	// Idle is how long the idle fleet is watched. Without it, Distribute counts no requests.
 	Idle time.Duration
 	// Cut is how long clusters are cut off.
 	Cut time.Duration
@@ -81,8 +83,10 @@ type Fleet struct {
 	renewal    renewal
 
 	controllers                   []*controller.Process
+	replicaSets                   *controller.Process
 	scraper                       string
 	ofController, ofAgents, ofOCM *flows.Counter
+	ofReplicaSets                 *flows.Counter
 	begun                         time.Time
 }
 
@@ -102,7 +106,7 @@ func With(ctx context.Context, options Options, use func(context.Context, *Fleet
 	synced := f.follow(ctx, group)
 	group.Go(func() (err error) {
 		defer cancel()
-		defer func() { err = errors.Join(err, f.stopControllers()) }()
+		defer func() { err = errors.Join(err, f.stopControllers(), f.stopReplicaSets()) }()
 		if err := await(ctx, synced, f.Times.Limit); err != nil {
 			return fmt.Errorf("begin to follow the fleet: %w", err)
 		}
@@ -135,15 +139,17 @@ func (f *Fleet) connect() error {
 
 // count installs what counts requests by user.
 func (f *Fleet) count(ctx context.Context) error {
-	for i, c := range []struct {
+	all := []struct {
 		counter **flows.Counter
 		options flows.Options
 	}{
 		{&f.ofController, flows.Options{Program: "controller", Level: "workload-low", Kinds: flows.Controller, Subjects: f.Subject.users()}},
 		{&f.ofAgents, flows.Options{Program: "agents", Level: "global-default", Kinds: flows.Agents, Subjects: subjects("system:open-cluster-management:addon:helloworld")}},
 		{&f.ofOCM, flows.Options{Program: "ocm", Level: "global-default", Kinds: flows.Agents, Subjects: subjects("system:open-cluster-management:managed-clusters")}},
-	} {
-		c.options.Precedence = int32(100 * i) // #nosec G115 -- 0 to 2
+		{&f.ofReplicaSets, flows.Options{Program: "replicasets", Level: "workload-low", Kinds: flows.ReplicaSets, Subjects: f.ReplicaSets.users()}},
+	}
+	for i, c := range all {
+		c.options.Precedence = int32(100 * i) // #nosec G115 -- a small table
 		var err error
 		if *c.counter, err = flows.Install(ctx, f.kube, c.options); err != nil {
 			return err
@@ -177,7 +183,7 @@ func (f *Fleet) say(format string, args ...any) {
 func (f *Fleet) pause(ctx context.Context, d time.Duration) error {
 	end := time.After(d)
 	for {
-		for _, p := range f.controllers {
+		for _, p := range f.processes() {
 			if err := p.Err(); err != nil {
 				return err
 			}
@@ -190,6 +196,14 @@ func (f *Fleet) pause(ctx context.Context, d time.Duration) error {
 		case <-time.After(time.Second):
 		}
 	}
+}
+
+// processes are the controllers that run.
+func (f *Fleet) processes() []*controller.Process {
+	if f.replicaSets == nil {
+		return f.controllers
+	}
+	return append(slices.Clone(f.controllers), f.replicaSets)
 }
 
 // poll calls try until it succeeds, and returns its last error after the limit.

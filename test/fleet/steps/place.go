@@ -54,7 +54,7 @@ func (f *Fleet) place(ctx context.Context) error {
 		return fmt.Errorf("create the Placement: %w", err)
 	}
 	return poll(ctx, f.Times.Limit, func(ctx context.Context) error {
-		decided, err := f.decisions(ctx)
+		decided, err := f.decisions(ctx, namespace, placement)
 		if err != nil {
 			return err
 		}
@@ -65,8 +65,8 @@ func (f *Fleet) place(ctx context.Context) error {
 	})
 }
 
-// decisions returns the group of each selected cluster.
-func (f *Fleet) decisions(ctx context.Context) (map[string]int, error) {
+// decisions returns the group of each cluster that a Placement has selected.
+func (f *Fleet) decisions(ctx context.Context, namespace, placement string) (map[string]int, error) {
 	list, err := f.dynamic.Resource(decisionLists).Namespace(namespace).List(ctx, metav1.ListOptions{
 		LabelSelector: "cluster.open-cluster-management.io/placement=" + placement})
 	if err != nil {

@@ -52,7 +52,7 @@ func (f *Fleet) completed(ctx context.Context) error {
 
 // broken rolls out an image that does not start, waits until OCM reports that, and takes it back.
 func (f *Fleet) broken(ctx context.Context) error {
-	decided, err := f.decisions(ctx)
+	decided, err := f.decisions(ctx, namespace, placement)
 	if err != nil {
 		return err
 	}

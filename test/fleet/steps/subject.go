@@ -47,7 +47,8 @@ type Subject struct {
 // Ours is the add-on of this repository, with the manifests of the directory deploy.
 func Ours(program, deploy, agentImage string) Subject {
 	var manifests []string
-	for _, name := range []string{"base/serviceaccount.yaml", "base/rbac.yaml", "clustermanagementaddon.yaml"} {
+	for _, name := range []string{"base/crds/helloworld.open-cluster-management.io_configmapmirrors.yaml", "base/serviceaccount.yaml", "base/rbac.yaml",
+		"clustermanagementaddon.yaml"} {
 		manifests = append(manifests, filepath.Join(deploy, name))
 	}
 	return Subject{Name: record.Ours, Program: program, Manifests: manifests, Account: "helloworld-controller", Replicas: 2, Metrics: true,
@@ -66,6 +67,16 @@ func Rival(program, resources string) Subject {
 		Args: []string{"controller", "--component-namespace=" + namespace}}
 }
 
+// ReplicaSets is the controller of ConfigMapReplicaSets, with the manifests of the directory deploy.
+func ReplicaSets(program, deploy string) Subject {
+	var manifests []string
+	for _, name := range []string{"base/crds/helloworld.open-cluster-management.io_configmapreplicasets.yaml", "distribution/serviceaccount.yaml", "distribution/rbac.yaml"} {
+		manifests = append(manifests, filepath.Join(deploy, name))
+	}
+	return Subject{Name: "replicaset", Program: program, Manifests: manifests, Account: "helloworld-replicaset-controller", Replicas: 1, Metrics: true,
+		Args: []string{"--namespace=" + namespace, "--bind-address=127.0.0.1", "--secure-port=PORT"}}
+}
+
 func (s Subject) users() []flowcontrolv1.Subject {
 	return []flowcontrolv1.Subject{flows.ServiceAccount(namespace, s.Account)}
 }
@@ -81,12 +92,27 @@ func subjects(groups ...string) []flowcontrolv1.Subject {
 // deploy applies the objects of the add-on's controller but its Deployment, writes a kubeconfig of
 // its ServiceAccount, and starts the controllers. Its ClusterManagementAddOn enables it nowhere.
 func (f *Fleet) deploy(ctx context.Context) error {
+	if err := f.install(ctx, f.Subject); err != nil {
+		return err
+	}
+	if err := f.setInstallStrategy(ctx, `{"type":"Manual","placements":null}`); err != nil {
+		return err
+	}
+	var err error
+	if f.scraper, err = f.token(ctx, "fleet-scraper"); err != nil {
+		return err
+	}
+	return f.startControllers(ctx)
+}
+
+// install applies the objects of a program but its Deployment, and writes a kubeconfig of its ServiceAccount.
+func (f *Fleet) install(ctx context.Context, s Subject) error {
 	applier, err := apply.New(f.config)
 	if err != nil {
 		return err
 	}
 	documents := [][]byte{[]byte(controller.Scraper)}
-	for _, name := range f.Subject.Manifests {
+	for _, name := range s.Manifests {
 		content, err := os.ReadFile(name)
 		if err != nil {
 			return fmt.Errorf("read a manifest: %w", err)
@@ -95,16 +121,10 @@ func (f *Fleet) deploy(ctx context.Context) error {
 	}
 	for _, document := range documents {
 		if err := applier.Apply(ctx, document); err != nil {
-			return fmt.Errorf("apply the manifests of %s: %w", f.Subject.Name, err)
+			return fmt.Errorf("apply the manifests of %s: %w", s.Name, err)
 		}
 	}
-	if err := f.setInstallStrategy(ctx, `{"type":"Manual","placements":null}`); err != nil {
-		return err
-	}
-	if f.scraper, err = f.token(ctx, "fleet-scraper"); err != nil {
-		return err
-	}
-	token, err := f.token(ctx, f.Subject.Account)
+	token, err := f.token(ctx, s.Account)
 	if err != nil {
 		return err
 	}
@@ -115,10 +135,10 @@ func (f *Fleet) deploy(ctx context.Context) error {
 	for name := range config.AuthInfos {
 		config.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: token}
 	}
-	if err := clientcmd.WriteToFile(*config, f.kubeconfig()); err != nil {
-		return fmt.Errorf("write the controller's kubeconfig: %w", err)
+	if err := clientcmd.WriteToFile(*config, f.kubeconfig(s)); err != nil {
+		return fmt.Errorf("write the kubeconfig of %s: %w", s.Name, err)
 	}
-	return f.startControllers(ctx)
+	return nil
 }
 
 // inNamespace gives the objects of the rival, which kustomize would put there, their namespace.
@@ -129,7 +149,7 @@ func inNamespace(content []byte) []byte {
 	return bytes.Replace(content, []byte("metadata:\n"), []byte("metadata:\n  namespace: "+namespace+"\n"), 1)
 }
 
-func (f *Fleet) kubeconfig() string { return filepath.Join(f.Work, f.Subject.Name+".kubeconfig") }
+func (f *Fleet) kubeconfig(s Subject) string { return filepath.Join(f.Work, s.Name+".kubeconfig") }
 
 func (f *Fleet) token(ctx context.Context, account string) (string, error) {
 	seconds := int64(24 * 60 * 60)
@@ -158,22 +178,27 @@ func (f *Fleet) startControllers(ctx context.Context) error {
 }
 
 func (f *Fleet) startController(name string) error {
-	options := controller.Options{Name: name, Dir: f.Work, Program: f.Subject.Program, Token: f.scraper}
-	if f.Subject.Metrics {
-		port, err := freePort()
-		if err != nil {
-			return err
-		}
-		options.Port = port
-	}
-	for _, arg := range append(f.Subject.Args[:len(f.Subject.Args):len(f.Subject.Args)], "--kubeconfig="+f.kubeconfig()) {
-		options.Args = append(options.Args, strings.ReplaceAll(arg, "PORT", fmt.Sprint(options.Port)))
-	}
-	p, err := controller.Start(options)
+	p, err := f.start(f.Subject, name)
 	if err == nil {
 		f.controllers = append(f.controllers, p)
 	}
 	return err
+}
+
+// start starts a process of a program.
+func (f *Fleet) start(s Subject, name string) (*controller.Process, error) {
+	options := controller.Options{Name: name, Dir: f.Work, Program: s.Program, Token: f.scraper}
+	if s.Metrics {
+		port, err := freePort()
+		if err != nil {
+			return nil, err
+		}
+		options.Port = port
+	}
+	for _, arg := range append(s.Args[:len(s.Args):len(s.Args)], "--kubeconfig="+f.kubeconfig(s)) {
+		options.Args = append(options.Args, strings.ReplaceAll(arg, "PORT", fmt.Sprint(options.Port)))
+	}
+	return controller.Start(options)
 }
 
 func freePort() (int, error) {

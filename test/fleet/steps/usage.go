@@ -80,9 +80,9 @@ func (f *Fleet) sameLeader(step string, before, after state) bool {
 	return false
 }
 
-// quiet waits until the controller has made no request but for leases for a while. What goes on
-// after the limit is counted as well.
-func (f *Fleet) quiet(ctx context.Context, d time.Duration) error {
+// quiet waits until the controller, and the other programs that are counted, have made no request but for leases for
+// a while. What goes on after the limit is counted as well.
+func (f *Fleet) quiet(ctx context.Context, d time.Duration, others ...*flows.Counter) error {
 	var last float64
 	since, end := time.Now(), time.Now().Add(f.Times.Limit)
 	for time.Since(since) < d && time.Now().Before(end) {
@@ -90,7 +90,11 @@ func (f *Fleet) quiet(ctx context.Context, d time.Duration) error {
 		if err != nil {
 			return err
 		}
-		if n := f.ofController.Count(metrics).Sum(flows.Upkeep...); n != last {
+		n := f.ofController.Count(metrics).Sum(flows.Upkeep...)
+		for _, counter := range others {
+			n += counter.Count(metrics).Sum(flows.Upkeep...)
+		}
+		if n != last {
 			last, since = n, time.Now()
 		}
 		if err := f.pause(ctx, time.Second); err != nil {

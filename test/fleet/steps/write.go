@@ -33,6 +33,11 @@ const (
 // write sets the mark of a ConfigMap in the namespaces of the clusters, as fast as the writers can.
 // It returns when each request began.
 func (f *Fleet) write(ctx context.Context, name, mark string, names []string) (map[string]time.Time, error) {
+	return each(ctx, names, func(ctx context.Context, cluster string) error { return f.writeOne(ctx, cluster, name, mark) })
+}
+
+// each calls do for each cluster by as many callers as there are writers. It returns when each call began.
+func each(ctx context.Context, names []string, do func(ctx context.Context, cluster string) error) (map[string]time.Time, error) {
 	begun := make(map[string]time.Time, len(names))
 	var mu sync.Mutex
 	group, ctx := errgroup.WithContext(ctx)
@@ -43,7 +48,7 @@ func (f *Fleet) write(ctx context.Context, name, mark string, names []string) (m
 			mu.Lock()
 			begun[cluster] = started
 			mu.Unlock()
-			return f.writeOne(ctx, cluster, name, mark)
+			return do(ctx, cluster)
 		})
 	}
 	return begun, group.Wait()

@@ -33,7 +33,7 @@ func run(ctx context.Context, args []string) error {
 	options := bench.Options{Out: os.Stdout}
 	flags := flag.NewFlagSet("bench-fleet", flag.ContinueOnError)
 	flags.IntVar(&options.Clusters, "clusters", 500, "number of simulated managed clusters")
-	steps := flags.String("steps", "", "comma-separated names of the steps to run: join, enable, idle, change, restart, rollout, rotate, turnover (default: all)")
+	steps := flags.String("steps", "", "comma-separated names of the steps to run: join, enable, idle, change, restart, rollout, rotate, turnover, distribute (default: all)")
 	quick := flags.Bool("quick", false, "short waits, to see that everything works and about how fast")
 	smoke := flags.Bool("smoke", false, "the shortest waits, for a test with few clusters, without the rival")
 	life := flags.Duration("certificate-life", 0, "life of the certificates of the step rotate (default 30m, 4m with --smoke)")
@@ -41,7 +41,8 @@ func run(ctx context.Context, args []string) error {
 	sandbox := flags.String("sandbox", "bin/ocm-sandbox --programs=bin/sandbox --module=sandbox/programs", "ocm-sandbox with the flags that it always gets")
 	flags.StringVar(&options.Agents, "agents", "bin/fleet-agents", "the program of the add-on's agents")
 	flags.StringVar(&options.Controller, "controller", "bin/helloworld-controller", "the add-on's controller")
-	flags.StringVar(&options.Deploy, "deploy", "deploy", "directory with the controller's manifests")
+	flags.StringVar(&options.ReplicaSets, "replicaset-controller", "bin/helloworld-replicaset-controller", "the controller of ConfigMapReplicaSets")
+	flags.StringVar(&options.Deploy, "deploy", "deploy", "directory with the controllers' manifests")
 	flags.StringVar(&options.Rival, "rival", "", "the controller of addon-framework's example (default: it is not measured)")
 	flags.StringVar(&options.RivalManifests, "rival-manifests", "", "directory with the rival's manifests")
 	flags.StringVar(&options.Module, "module", "sandbox/programs", "directory of the go.mod with OCM's version")
