@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -18,34 +19,39 @@ import (
 // requestTimeout limits each request of the demo.
 const requestTimeout = 20 * time.Second
 
-// clients holds the clients of the hub and of the managed cluster.
+// clients holds the clients of the hub and of the managed clusters.
 type clients struct {
-	hub, cluster kubernetes.Interface
-	addon        addonclient.Interface
-	work         workclient.Interface
+	hub     kubernetes.Interface
+	addon   addonclient.Interface
+	work    workclient.Interface
+	dynamic dynamic.Interface
+	// cluster is the first of clusters, which are by name.
+	cluster  kubernetes.Interface
+	clusters map[string]kubernetes.Interface
 }
 
-func newClients(hubFile, clusterFile string) (*clients, error) {
-	hub, err := clientcmd.BuildConfigFromFlags("", hubFile)
+// newClients returns the clients of the sandbox. kubeconfig returns the file of the hub or of a managed cluster.
+func newClients(kubeconfig func(name string) string, managed []string) (*clients, error) {
+	c := &clients{clusters: map[string]kubernetes.Interface{}}
+	for _, name := range managed {
+		config, err := configOf(kubeconfig(name))
+		if err != nil {
+			return nil, err
+		}
+		if c.clusters[name], err = kubernetes.NewForConfig(config); err != nil {
+			return nil, fmt.Errorf("client of %s: %w", name, err)
+		}
+	}
+	c.cluster = c.clusters[cluster]
+	hub, err := configOf(kubeconfig("hub"))
 	if err != nil {
-		return nil, fmt.Errorf("read the hub's kubeconfig: %w", err)
+		return nil, err
 	}
-	managed, err := clientcmd.BuildConfigFromFlags("", clusterFile)
-	if err != nil {
-		return nil, fmt.Errorf("read the managed cluster's kubeconfig: %w", err)
-	}
-	for _, config := range []*rest.Config{hub, managed} {
-		// the demo polls every few milliseconds: it would measure the client's
-		// default limit of 5 requests per second
-		config.QPS = -1
-		config.Timeout = requestTimeout
-	}
-	c := &clients{}
 	if c.hub, err = kubernetes.NewForConfig(hub); err != nil {
 		return nil, fmt.Errorf("client of the hub: %w", err)
 	}
-	if c.cluster, err = kubernetes.NewForConfig(managed); err != nil {
-		return nil, fmt.Errorf("client of the managed cluster: %w", err)
+	if c.dynamic, err = dynamic.NewForConfig(hub); err != nil {
+		return nil, fmt.Errorf("dynamic client of the hub: %w", err)
 	}
 	if c.addon, err = addonclient.NewForConfig(hub); err != nil {
 		return nil, fmt.Errorf("add-on client of the hub: %w", err)
@@ -54,6 +60,18 @@ func newClients(hubFile, clusterFile string) (*clients, error) {
 		return nil, fmt.Errorf("work client of the hub: %w", err)
 	}
 	return c, nil
+}
+
+// configOf reads a kubeconfig. The demo polls every few milliseconds: it would measure the client's default limit of 5
+// requests per second.
+func configOf(file string) (*rest.Config, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", file)
+	if err != nil {
+		return nil, fmt.Errorf("read the kubeconfig %s: %w", file, err)
+	}
+	config.QPS = -1
+	config.Timeout = requestTimeout
+	return config, nil
 }
 
 // writeConfigMap creates or updates the demo's ConfigMap on the hub.

@@ -82,16 +82,16 @@ func (d *demo) sandboxArgs(args ...string) []string {
 	return append([]string{d.Sandbox, "--dir=" + d.Dir, "--programs=" + d.Programs, "--module=" + d.Module}, args...)
 }
 
-// show runs the chapters from the add-on's deployment to the deletion of the copy.
+// show runs the chapters from the add-on's deployment on.
 func (d *demo) show(ctx context.Context) (err error) {
-	if d.clients, err = newClients(d.kubeconfig("hub"), d.kubeconfig(cluster)); err != nil {
+	if d.clients, err = newClients(d.kubeconfig, d.clusterNames()); err != nil {
 		return err
 	}
-	d.chapter("2. The add-on's controller on the hub (make deploy-example)")
-	if err := d.run(ctx, filepath.Join(d.Deploy, "apply"), d.Kubectl, d.Image); err != nil {
+	d.chapter("2. The add-on's controllers on the hub (make deploy-example DISTRIBUTION=1)")
+	if err := d.run(ctx, "env", "DISTRIBUTION=1", filepath.Join(d.Deploy, "apply"), d.Kubectl, d.Image); err != nil {
 		return fmt.Errorf("deploy the add-on: %w", err)
 	}
-	if _, err := d.watch(ctx, []effect{d.controllerAvailable()}); err != nil {
+	if _, err := d.watch(ctx, []effect{d.runs(controller, "the controller"), d.runs(controllerOfSets, "the controller of ConfigMapReplicaSets")}); err != nil {
 		return err
 	}
 
@@ -101,7 +101,7 @@ func (d *demo) show(ctx context.Context) (err error) {
 	}
 	d.say("   (as by: kubectl create configmap %s -n %s --from-literal=greeting='hello from the hub')", configMapName, cluster)
 	enabled := time.Now()
-	if err := d.run(ctx, d.Kubectl, "--kubeconfig="+d.kubeconfig("hub"), "apply", "-f", filepath.Join(d.Deploy, "example", "managedclusteraddon.yaml")); err != nil {
+	if err := d.hubRun(ctx, "apply", "-f", filepath.Join(d.Deploy, "example", "managedclusteraddon.yaml")); err != nil {
 		return fmt.Errorf("enable the add-on: %w", err)
 	}
 	times, err := d.watch(ctx, d.enabling())
@@ -115,10 +115,16 @@ func (d *demo) show(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+
+	d.chapter("5. One ConfigMap for every cluster, first for the canary: a ConfigMapReplicaSet")
+	distributed, err := d.distribute(ctx)
+	if err != nil {
+		return err
+	}
 	if !d.Once {
 		d.look()
 	}
-	d.summary(copied.Sub(d.started), copied.Sub(enabled), available.Sub(enabled), changed, deleted)
+	d.summary(copied.Sub(d.started), copied.Sub(enabled), available.Sub(enabled), changed, deleted, distributed)
 	return nil
 }
 
@@ -142,6 +148,11 @@ func (d *demo) changeAndDelete(ctx context.Context) (changed, deleted time.Durat
 		return 0, 0, err
 	}
 	return changed, times["gone"].Sub(start), nil
+}
+
+// hubRun runs kubectl on the hub.
+func (d *demo) hubRun(ctx context.Context, args ...string) error {
+	return d.run(ctx, append([]string{d.Kubectl, "--kubeconfig=" + d.kubeconfig("hub")}, args...)...)
 }
 
 // run prints a command and runs it, with its output indented below.

@@ -3,6 +3,7 @@ package demo
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -12,6 +13,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
 )
 
 func TestApprovedTellsWhoAskedAndWhoApproved(t *testing.T) {
@@ -60,6 +64,43 @@ func TestWatchTellsOfEachSightOnceAndNamesWhatIsMissing(t *testing.T) {
 	}
 	if strings.Contains(fmt.Sprint(err), "the first") {
 		t.Errorf("watch names what was seen: %v", err)
+	}
+}
+
+// TestSetEffects: what a set reported about a former content is not taken for news.
+func TestSetEffects(t *testing.T) {
+	condition := func(kind, status, reason string) string {
+		return fmt.Sprintf(`{"type":%q,"status":%q,"reason":%q,"message":"why"}`, kind, status, reason)
+	}
+	const counts = `"summary":{"total":3,"updated":%d,"synced":%d}`
+	for name, test := range map[string]struct {
+		status             string
+		rolledOut, stopped bool
+	}{
+		"no status yet":                  {status: `{}`},
+		"of the former spec":             {status: `{"observedGeneration":1,"conditions":[` + condition("RolledOut", "True", "RolledOut") + `],` + fmt.Sprintf(counts, 3, 3) + `}`},
+		"one cluster is missing":         {status: `{"observedGeneration":2,"conditions":[` + condition("RolledOut", "True", "RolledOut") + `],` + fmt.Sprintf(counts, 2, 2) + `}`},
+		"rolled out":                     {status: `{"observedGeneration":2,"conditions":[` + condition("RolledOut", "True", "RolledOut") + `],` + fmt.Sprintf(counts, 3, 3) + `}`, rolledOut: true},
+		"a cluster has the bad revision": {status: `{"observedGeneration":2,"conditions":[` + condition("Degraded", "True", "Stopped") + `],` + fmt.Sprintf(counts, 1, 0) + `}`},
+		"stopped":                        {status: `{"observedGeneration":2,"conditions":[` + condition("Degraded", "True", "Stopped") + `],` + fmt.Sprintf(counts, 0, 0) + `}`, stopped: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			set := &unstructured.Unstructured{}
+			text := `{"apiVersion":"helloworld.open-cluster-management.io/v1alpha1","kind":"ConfigMapReplicaSet",
+				"metadata":{"namespace":"team-a","name":"settings","generation":2},"spec":{"configMaps":[],"placementRefs":[]},"status":` + test.status + `}`
+			if err := json.Unmarshal([]byte(text), set); err != nil {
+				t.Fatal(err)
+			}
+			d := &demo{Options: Options{Clusters: 3}, clients: &clients{dynamic: dynamicfake.NewSimpleDynamicClient(runtime.NewScheme(), set)}}
+			for _, e := range []struct {
+				effect
+				want bool
+			}{{d.rolledOut(""), test.rolledOut}, {d.stopped(), test.stopped}} {
+				if _, got, err := e.look(t.Context()); got != e.want || err != nil {
+					t.Errorf("%s seen: %t, %v, want %t", e.key, got, err, e.want)
+				}
+			}
+		})
 	}
 }
 

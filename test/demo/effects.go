@@ -22,18 +22,21 @@ const (
 	installedIn     = "default"
 	controllerIn    = "open-cluster-management"
 	controller      = "helloworld-controller"
+	// controllerOfSets carries out ConfigMapReplicaSets.
+	controllerOfSets = "helloworld-replicaset-controller"
 )
 
-func (d *demo) controllerAvailable() effect {
+// runs is that a Deployment on the hub is available.
+func (d *demo) runs(name, what string) effect {
 	return effect{
-		key: "controller", what: "the controller runs on the hub",
+		key: name, what: what + " runs on the hub",
 		where: d.hubKubectl() + " -n " + controllerIn + " describe deploy,pod",
 		look: func(ctx context.Context) (string, bool, error) {
-			deployment, err := d.clients.hub.AppsV1().Deployments(controllerIn).Get(ctx, controller, metav1.GetOptions{})
+			deployment, err := d.clients.hub.AppsV1().Deployments(controllerIn).Get(ctx, name, metav1.GetOptions{})
 			if err != nil {
 				return "", false, absent(err)
 			}
-			return fmt.Sprintf("Deployment %s/%s: %d of %d replicas available", controllerIn, controller,
+			return fmt.Sprintf("Deployment %s/%s: %d of %d replicas available", controllerIn, name,
 				deployment.Status.AvailableReplicas, deployment.Status.Replicas), available(deployment), nil
 		},
 	}
