@@ -79,11 +79,14 @@ func hubAccessReviews(t *testing.T, env *environment) {
 }
 
 func hubAccess(own, other string) []accessCase {
-	const addons = "addon.open-cluster-management.io"
+	const addons, ownGroup = "addon.open-cluster-management.io", "helloworld.open-cluster-management.io"
 	configMaps := func(namespace string) attributes { return attributes{Namespace: namespace, Resource: "configmaps"} }
 	secrets := func(namespace string) attributes { return attributes{Namespace: namespace, Resource: "secrets"} }
 	addonStatus := func(namespace, name string) attributes {
 		return attributes{Group: addons, Namespace: namespace, Resource: "managedclusteraddons", Subresource: "status", Name: name}
+	}
+	mirror := func(namespace, subresource, name string) attributes {
+		return attributes{Group: ownGroup, Namespace: namespace, Resource: "configmapmirrors", Subresource: subresource, Name: name}
 	}
 	var cases []accessCase
 	add := func(reason string, allowed bool, request attributes, list ...[]string) {
@@ -104,6 +107,16 @@ func hubAccess(own, other string) []accessCase {
 	add("it is all add-ons", false, attributes{Group: addons, Namespace: own, Resource: "managedclusteraddons"}, readVerbs)
 	add("it is another add-on's", false, addonStatus(own, "other"), []string{"get", "update", "patch"})
 	add("it is another cluster's", false, addonStatus(other, addonName), []string{"get", "update", "patch"})
+	add("it reports in it", true, mirror(own, "", addonName), []string{"get"})
+	add("it reports in it", true, mirror(own, "status", addonName), []string{"patch"})
+	add("the controller creates it", false, mirror(own, "", addonName), []string{"list", "watch"}, writeVerbs)
+	add("it reports by server-side apply alone", false, mirror(own, "status", addonName), []string{"get", "update"})
+	add("it is not the agent's", false, mirror(own, "", "other"), readVerbs, writeVerbs)
+	add("it is not the agent's", false, mirror(own, "status", "other"), readVerbs, writeVerbs)
+	add("it is another cluster's", false, mirror(other, "", addonName), readVerbs, writeVerbs)
+	add("it is another cluster's", false, mirror(other, "status", addonName), readVerbs, writeVerbs)
+	add("a rollout is the hub's matter", false,
+		attributes{Group: ownGroup, Namespace: own, Resource: "configmapreplicasets"}, readVerbs, writeVerbs)
 	add("only people enable and disable", false,
 		attributes{Group: addons, Namespace: own, Resource: "managedclusteraddons", Name: addonName}, writeVerbs)
 	add("works are programs on the cluster", false,

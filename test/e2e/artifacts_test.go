@@ -49,7 +49,7 @@ func (e *environment) collect(ctx context.Context, t *testing.T) {
 	collectAPI := func(name string, api apiServer, namespaces []string, cluster []schema.GroupVersionResource) {
 		errs = append(errs, api.dump(ctx, filepath.Join(dir, name), namespaces, cluster))
 	}
-	hubNamespaces := []string{controllerNamespace}
+	hubNamespaces := append([]string{controllerNamespace}, e.teams...)
 	for _, c := range e.clusters {
 		hubNamespaces = append(hubNamespaces, c.name)
 		collectAPI(c.name, c.apiServer, []string{c.installNamespace}, clusterResources)
@@ -87,6 +87,11 @@ var (
 		// On a hub only; elsewhere the API server does not know them.
 		addonV1alpha1,
 		{Group: "work.open-cluster-management.io", Version: "v1", Resource: "manifestworks"},
+		{Group: "apps", Version: "v1", Resource: "controllerrevisions"},
+		{Group: "cluster.open-cluster-management.io", Version: "v1beta1", Resource: "placements"},
+		{Group: "cluster.open-cluster-management.io", Version: "v1beta1", Resource: "placementdecisions"},
+		{Group: "helloworld.open-cluster-management.io", Version: "v1alpha1", Resource: "configmapreplicasets"},
+		{Group: "helloworld.open-cluster-management.io", Version: "v1alpha1", Resource: "configmapmirrors"},
 	}
 	clusterResources = []schema.GroupVersionResource{
 		{Version: "v1", Resource: "nodes"},

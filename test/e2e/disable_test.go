@@ -39,6 +39,7 @@ func disableAndEnable(t *testing.T, env *environment) {
 	must(t, "disable the add-on", env.disable(t.Context(), c))
 	timings.record(c.name+": disable → nothing left", time.Since(start))
 	eventually(t, "the agent's permissions on the hub are gone", env.hubPermissionsGone(c, bindings))
+	eventually(t, "the report on the hub is gone", env.hasNoMirror(c))
 	must(t, "the foreign ConfigMap is still there", c.untouched(kept)(t.Context()))
 	ns, err := c.kube.CoreV1().Namespaces().Get(t.Context(), c.installNamespace, metav1.GetOptions{})
 	must(t, "the install namespace is still there", err)

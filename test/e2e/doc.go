@@ -11,7 +11,8 @@
 //
 // It expects Open Cluster Management on the hub, at least two joined clusters,
 // and the add-on's controller deployed, and it leaves all of them as it found
-// them. It neither starts nor installs anything: that is the caller's work.
+// them. It neither starts nor installs anything: that is the caller's work. KUBECTL_HELLOWORLD
+// names the plugin's program, bin/kubectl-helloworld.
 //
 // TestFleet, behind the tag fleet, has the scenarios of a hub operator, who changes
 // something for many clusters at once. It needs three clusters, the hub's
@@ -22,6 +23,9 @@
 // the other clusters use. TestHubRestored, behind the same tag, needs SNAPSHOT_HUB
 // and RESTORE_HUB, which are called with a file, and a hub that may forget what
 // happened in between. on-sandbox and on-kind show all of them.
+//
+// TestReplicaSets, behind the tag replicaset, has the scenarios of ConfigMapReplicaSets. It needs their controller
+// (make deploy-example DISTRIBUTION=1) and four clusters; four of its scenarios need only two.
 //
 // TestTokenDriver, behind the tag token, needs two clusters whose registration
 // agents give add-ons tokens, and SWITCH_AUTH, a shell command that is called with a

@@ -32,6 +32,8 @@ const (
 type environment struct {
 	hub      *hub
 	clusters []*cluster
+	// teams are namespaces of the hub that the suite made.
+	teams []string
 }
 
 // first is the cluster whose agent runs in the namespace default.

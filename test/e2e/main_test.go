@@ -45,6 +45,9 @@ var scenarios = []scenario{
 
 	// docs/design.md#rule-9-reported
 	{"a_conflict_is_reported_on_the_hub_and_heals", conflictIsReported},
+	{"the_state_of_each_ConfigMap_is_reported", statesAreReported},
+	// docs/kubectl.md#exit-codes
+	{"the_plugin_shows_a_conflict_and_that_it_heals", pluginShowsConflict},
 
 	// docs/design.md#hub-rbac and docs/design.md#csr
 	{"the_identity_of_the_agent_may_do_what_it_needs_and_no_more", hubAccessReviews},
@@ -110,12 +113,20 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
+// enableAll enables the add-on, and waits until it is Available.
 func (e *environment) enableAll(t *testing.T) {
+	t.Helper()
+	e.enableWithout(t, 0)
+}
+
+// enableWithout enables the add-on, and waits for all milestones but the last ones of each cluster.
+func (e *environment) enableWithout(t *testing.T, last int) {
 	t.Helper()
 	defer e.collectOnFailure(t)
 	var milestones []milestone
 	for _, c := range e.clusters {
-		milestones = append(milestones, e.startEnabling(t, c, "first", e.enableV1alpha1)...)
+		all := e.startEnabling(t, c, "first", e.enableV1alpha1)
+		milestones = append(milestones, all[:len(all)-last]...)
 	}
 	reach(t, milestones)
 }

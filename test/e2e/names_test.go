@@ -33,6 +33,8 @@ const (
 	syncDisabled    = "disabled"
 	adoptAnnotation = "helloworld.open-cluster-management.io/adopt"
 
+	revisionAnnotation = "helloworld.open-cluster-management.io/revision"
+
 	rootCAConfigMap = "kube-root-ca.crt"
 )
 
@@ -50,6 +52,10 @@ const (
 
 var addonV1alpha1 = schema.GroupVersionResource{
 	Group: "addon.open-cluster-management.io", Version: "v1alpha1", Resource: "managedclusteraddons",
+}
+
+var configMapMirrors = schema.GroupVersionResource{
+	Group: "helloworld.open-cluster-management.io", Version: "v1alpha1", Resource: "configmapmirrors",
 }
 
 // agentUser is the agent's user on the hub; it never changes.
