@@ -11,6 +11,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"open-cluster-management.io/helloworld-addon/pkg/kubectl"
+	"open-cluster-management.io/helloworld-addon/pkg/kubectl/terminal"
 )
 
 func main() {
@@ -19,7 +20,7 @@ func main() {
 	err := kubectl.NewCommand(streams).ExecuteContext(ctx)
 	stop()
 	if err != nil {
-		code, printed := kubectl.ExitCode(err)
+		code, printed := terminal.ExitCode(err)
 		if printed {
 			fmt.Fprintf(os.Stderr, "error: %v\n", err)
 		}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/component-base/version"
 
+	"open-cluster-management.io/helloworld-addon/pkg/kubectl/doctor"
 	"open-cluster-management.io/helloworld-addon/pkg/kubectl/rollout"
 	"open-cluster-management.io/helloworld-addon/pkg/kubectl/status"
 )
@@ -32,7 +33,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	command.SetOut(streams.Out)
 	command.SetErr(streams.ErrOut)
 	config.AddFlags(command.PersistentFlags())
-	command.AddCommand(status.NewCommand(config, streams), newVersion())
+	command.AddCommand(status.NewCommand(config, streams), doctor.NewCommand(config, streams), newVersion())
 	command.AddCommand(rollout.NewCommand(config))
 	return command
 }
@@ -47,12 +48,4 @@ func newVersion() *cobra.Command {
 			return err
 		},
 	}
-}
-
-// ExitCode returns the program's exit code for an error of the command line, and whether the error is to be printed.
-func ExitCode(err error) (code int, printed bool) {
-	if code, printed := status.ExitCode(err); code != 0 {
-		return code, printed
-	}
-	return 1, true
 }

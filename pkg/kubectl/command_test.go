@@ -2,7 +2,6 @@ package kubectl
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -13,6 +12,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"open-cluster-management.io/helloworld-addon/internal/testing/hubobjects"
+	"open-cluster-management.io/helloworld-addon/pkg/kubectl/terminal"
 )
 
 // serve answers every list with these items, and records the users of the requests.
@@ -85,13 +85,10 @@ func TestExitCode(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := run(t, c.arguments...)
 			hubobjects.CheckError(t, err, c.message)
-			if code, printed := ExitCode(err); code != c.code || printed != c.printed {
+			if code, printed := terminal.ExitCode(err); code != c.code || printed != c.printed {
 				t.Errorf("got exit code %d, printed %t; want %d, %t: %s", code, printed, c.code, c.printed, c.reason)
 			}
 		})
-	}
-	if code, printed := ExitCode(errors.New("any")); code != 1 || !printed {
-		t.Errorf("another error: exit code %d, printed %t", code, printed)
 	}
 }
 

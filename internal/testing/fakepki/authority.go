@@ -59,13 +59,13 @@ func newKey(t *testing.T) *ecdsa.PrivateKey {
 	return key
 }
 
-// Issue returns a certificate for commonName, for client and server, and its key.
-func (a *Authority) Issue(commonName string, notBefore, notAfter time.Time) (certPEM, keyPEM []byte) {
+// Issue returns a certificate for commonName in these groups, for client and server, and its key.
+func (a *Authority) Issue(commonName string, notBefore, notAfter time.Time, groups ...string) (certPEM, keyPEM []byte) {
 	a.t.Helper()
 	a.serial++
 	key := newKey(a.t)
 	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
-		SerialNumber: big.NewInt(a.serial), Subject: pkix.Name{CommonName: commonName},
+		SerialNumber: big.NewInt(a.serial), Subject: pkix.Name{CommonName: commonName, Organization: groups},
 		NotBefore: notBefore, NotAfter: notAfter, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
 	}, a.certificate, key.Public(), a.key)

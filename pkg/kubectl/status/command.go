@@ -15,41 +15,14 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/clock"
 
 	"open-cluster-management.io/helloworld-addon/pkg/kubectl/status/report"
+	"open-cluster-management.io/helloworld-addon/pkg/kubectl/terminal"
 )
-
-// The exit codes, as those of kubectl diff.
-const (
-	exitNotWell    = 1
-	exitUnanswered = 2
-)
-
-// errNotWell reports that an add-on is not well. The report, which is printed before, says which one.
-var errNotWell = errors.New("an enabled add-on is not well")
-
-// unanswered is an error because of which the report is missing or incomplete.
-type unanswered struct{ error }
-
-func (u unanswered) Unwrap() error { return u.error }
-
-// ExitCode returns the program's exit code for an error of this command, and whether the error is to be printed.
-// It returns 0 for an error of another command.
-func ExitCode(err error) (code int, printed bool) {
-	switch {
-	case errors.Is(err, errNotWell):
-		return exitNotWell, false
-	case errors.As(err, &unanswered{}):
-		return exitUnanswered, true
-	default:
-		return 0, true
-	}
-}
 
 // Options are the command line.
 type Options struct {
@@ -100,14 +73,10 @@ func NewCommand(config genericclioptions.RESTClientGetter, streams genericioopti
 		Long: "Show for every ManagedCluster, and for every cluster with a ManagedClusterAddOn helloworld, whether the add-on is\n" +
 			"enabled, available and in sync, with the agent's version, the expiry of its credentials, and since when.\n\n" +
 			"Exit code 0: every enabled add-on is well; 1: one is not; 2: the hub could not be asked.",
-		ValidArgsFunction: completeClusters(config),
+		ValidArgsFunction: CompleteClusters(config),
 		RunE: func(command *cobra.Command, args []string) error {
 			options.Clusters = args
-			err := run(command.Context(), options, config, streams)
-			if err != nil && !errors.Is(err, errNotWell) {
-				return unanswered{err}
-			}
-			return err
+			return terminal.Unanswered(run(command.Context(), options, config, streams))
 		},
 	}
 	flags := command.Flags()
@@ -117,9 +86,7 @@ func NewCommand(config genericclioptions.RESTClientGetter, streams genericioopti
 	flags.BoolVarP(&options.Watch, "watch", "w", false, "go on, and print a cluster again whenever it changes")
 	// Only a flag that does not exist fails here.
 	_ = command.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
-	command.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return unanswered{fmt.Errorf("%w; see %s --help", err, c.CommandPath())}
-	})
+	terminal.UnansweredFlags(command)
 	return command
 }
 
@@ -153,7 +120,7 @@ func show(ctx context.Context, o Options, h *hub, clock clock.Clock, streams gen
 		return fmt.Errorf("list ManagedClusters by labels: %w", err)
 	}
 	warned := map[string]string{}
-	printer := newPrinter(o.Output, streams.Out, hasColors(streams.Out, os.LookupEnv))
+	printer := newPrinter(o.Output, streams.Out, terminal.HasColors(streams.Out, os.LookupEnv))
 	reported := report.New(found.input(chosen, clock.Now()))
 	warn(streams.ErrOut, reported, warned)
 	if err := printer.print(reported); err != nil {
@@ -179,7 +146,7 @@ func verdict(r *report.Report, chosen selection) error {
 		return err
 	}
 	if r.Totals.NotWell > 0 {
-		return errNotWell
+		return terminal.ErrNotWell
 	}
 	if !r.Well {
 		return errors.New("whether the add-on is well is not known")
@@ -197,19 +164,7 @@ func warn(out io.Writer, r *report.Report, warned map[string]string) {
 		}
 		if text := r.NotRead[i].Error; warned[resource.kind] != text {
 			warned[resource.kind] = text
-			fmt.Fprintf(out, "warning: cannot read %s, so %s: %s\n", resource.kind, resource.lacks, printable(text))
+			fmt.Fprintf(out, "warning: cannot read %s, so %s: %s\n", resource.kind, resource.lacks, terminal.Printable(text))
 		}
 	}
-}
-
-// hasColors reports whether out is a terminal that shows colours. https://no-color.org
-func hasColors(out io.Writer, lookup func(string) (string, bool)) bool {
-	if value, _ := lookup("NO_COLOR"); value != "" {
-		return false
-	}
-	if value, _ := lookup("TERM"); value == "dumb" {
-		return false
-	}
-	file, ok := out.(*os.File)
-	return ok && term.IsTerminal(int(file.Fd()))
 }

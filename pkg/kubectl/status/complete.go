@@ -13,8 +13,8 @@ import (
 // completionTimeout is how long a shell waits for names.
 const completionTimeout = 3 * time.Second
 
-// completeClusters returns the completion of the names of ManagedClusters.
-func completeClusters(config genericclioptions.RESTClientGetter) cobra.CompletionFunc {
+// CompleteClusters returns the completion of the names of ManagedClusters.
+func CompleteClusters(config genericclioptions.RESTClientGetter) cobra.CompletionFunc {
 	return func(command *cobra.Command, args []string, begin string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(command.Context(), completionTimeout)
 		defer cancel()

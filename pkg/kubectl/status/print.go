@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,6 +15,7 @@ import (
 
 	"open-cluster-management.io/helloworld-addon/api/v1alpha1"
 	"open-cluster-management.io/helloworld-addon/pkg/kubectl/status/report"
+	"open-cluster-management.io/helloworld-addon/pkg/kubectl/terminal"
 )
 
 // printer prints reports, or the changed rows of a later one.
@@ -171,24 +171,11 @@ func cells(row report.Row, now time.Time) []string {
 	all := []string{row.Name, string(row.State), fmt.Sprint(row.Enabled), string(row.Available), synced(row.ConfigMaps), notSynced(row.ConfigMaps),
 		agent, until(row.CredentialsExpire, now), since(row.Since, now), image, row.Message}
 	for i := range all {
-		if all[i] = printable(all[i]); all[i] == "" {
+		if all[i] = terminal.Printable(all[i]); all[i] == "" {
 			all[i] = none
 		}
 	}
 	return all
-}
-
-// printable returns text on one line, without characters that control a terminal: messages come from clusters.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsSpace(r) {
-			return ' '
-		}
-		if !unicode.IsPrint(r) {
-			return -1
-		}
-		return r
-	}, text)
 }
 
 func synced(c *report.ConfigMaps) string {

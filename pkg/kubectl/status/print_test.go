@@ -2,7 +2,6 @@ package status
 
 import (
 	"bytes"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -62,43 +61,6 @@ func TestColors(t *testing.T) {
 	without := strings.NewReplacer("\x1b[31m", "", "\x1b[32m", "", "\x1b[33m", "", "\x1b[0m", "").Replace(colored.String())
 	if without != plain.String() {
 		t.Errorf("without colours:\n%s\nplain:\n%s", without, plain.String())
-	}
-}
-
-// TestHasColors: a file is no terminal. A terminal is in no unit test: /dev/ptmx stands in for one.
-func TestHasColors(t *testing.T) {
-	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer terminal.Close()
-	file, err := os.Create(t.TempDir() + "/out")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	for _, c := range []struct {
-		name, reason string
-		file         *os.File
-		variables    map[string]string
-		want         bool
-	}{
-		{"terminal", "", terminal, nil, true},
-		{"NO_COLOR", "https://no-color.org", terminal, map[string]string{"NO_COLOR": "1"}, false},
-		{"NO_COLOR is empty", "https://no-color.org: only when it is not empty", terminal, map[string]string{"NO_COLOR": ""}, true},
-		{"dumb", "it shows none", terminal, map[string]string{"TERM": "dumb"}, false},
-		{"file", "", file, nil, false},
-	} {
-		lookup := func(name string) (string, bool) {
-			value, ok := c.variables[name]
-			return value, ok
-		}
-		if got := hasColors(c.file, lookup); got != c.want {
-			t.Errorf("%s: got %t, want %t: %s", c.name, got, c.want, c.reason)
-		}
-	}
-	if hasColors(&bytes.Buffer{}, func(string) (string, bool) { return "", false }) {
-		t.Error("a buffer has colours")
 	}
 }
 

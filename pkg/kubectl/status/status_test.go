@@ -21,6 +21,7 @@ import (
 	"open-cluster-management.io/helloworld-addon/api/v1alpha1"
 	"open-cluster-management.io/helloworld-addon/internal/testing/hubobjects"
 	"open-cluster-management.io/helloworld-addon/pkg/kubectl/status/report"
+	"open-cluster-management.io/helloworld-addon/pkg/kubectl/terminal"
 )
 
 // ask returns what the command prints.
@@ -48,7 +49,7 @@ func TestOutput(t *testing.T) {
 	} {
 		t.Run(c.file, func(t *testing.T) {
 			out, errOut, err := ask(t, newFleet(t).serve(t), c.options)
-			if !errors.Is(err, errNotWell) || errOut != "" {
+			if !errors.Is(err, terminal.ErrNotWell) || errOut != "" {
 				t.Errorf("got error %v, and %q; want only that an add-on is not well", err, errOut)
 			}
 			hubobjects.CheckGolden(t, c.file, out)
@@ -103,16 +104,16 @@ func TestSelection(t *testing.T) {
 		want         []string
 		err          string
 	}{
-		{"all", "also a cluster with the add-on alone", Options{}, []string{"cluster1", "cluster2", "cluster3", "cluster4", "cluster5", "cluster6"}, errNotWell.Error()},
+		{"all", "also a cluster with the add-on alone", Options{}, []string{"cluster1", "cluster2", "cluster3", "cluster4", "cluster5", "cluster6"}, terminal.ErrNotWell.Error()},
 		{"names", "", Options{Clusters: []string{"cluster4", "cluster1"}}, []string{"cluster1", "cluster4"}, ""},
-		{"a name without ManagedCluster", "it has the add-on", Options{Clusters: []string{"cluster6"}}, []string{"cluster6"}, errNotWell.Error()},
+		{"a name without ManagedCluster", "it has the add-on", Options{Clusters: []string{"cluster6"}}, []string{"cluster6"}, terminal.ErrNotWell.Error()},
 		{"a name that is not there", "the others are reported", Options{Clusters: []string{"cluster1", "claster"}}, []string{"cluster1"}, `cluster "claster" not found`},
-		{"labels", "a cluster without ManagedCluster has none", Options{Selector: "region in (eu,us),region!=us"}, []string{"cluster1", "cluster2"}, errNotWell.Error()},
+		{"labels", "a cluster without ManagedCluster has none", Options{Selector: "region in (eu,us),region!=us"}, []string{"cluster1", "cluster2"}, terminal.ErrNotWell.Error()},
 		{"labels that none has", "it is not an error", Options{Selector: "region=mars"}, []string{}, ""},
 		{"a set by its label", "OCM's default", Options{ClusterSet: "prod"}, []string{"cluster1"}, ""},
-		{"a set by a label selector", "OCM's other kind", Options{ClusterSet: "us"}, []string{"cluster3", "cluster4"}, errNotWell.Error()},
+		{"a set by a label selector", "OCM's other kind", Options{ClusterSet: "us"}, []string{"cluster3", "cluster4"}, terminal.ErrNotWell.Error()},
 		{"the global set", "an empty label selector selects all", Options{ClusterSet: "global"},
-			[]string{"cluster1", "cluster2", "cluster3", "cluster4", "cluster5"}, errNotWell.Error()},
+			[]string{"cluster1", "cluster2", "cluster3", "cluster4", "cluster5"}, terminal.ErrNotWell.Error()},
 		{"a set and labels", "both", Options{ClusterSet: "us", Selector: "region!=us"}, []string{}, ""},
 		{"a set that is not there", "a spelling mistake", Options{ClusterSet: "prof"}, nil, "there is no such ManagedClusterSet"},
 		{"a set that selects nothing", "it has no label selector", Options{ClusterSet: "nothing"}, nil, "selects no cluster"},
@@ -147,26 +148,26 @@ func TestUnreadable(t *testing.T) {
 		warning, err string
 	}{
 		{"ManagedClusters forbidden", "the add-ons' clusters are reported", map[string]http.HandlerFunc{clustersPath: forbidden("managedclusters")},
-			"cluster1 Synced true True 3/3 - v0.1.0", "warning: cannot read ManagedClusters, so clusters without the add-on are missing: managedclusters is forbidden", errNotWell.Error()},
+			"cluster1 Synced true True 3/3 - v0.1.0", "warning: cannot read ManagedClusters, so clusters without the add-on are missing: managedclusters is forbidden", terminal.ErrNotWell.Error()},
 		{"ManagedClusterAddOns forbidden", "the rest is known", map[string]http.HandlerFunc{addOnsPath: forbidden("managedclusteraddons")},
 			"cluster1 Unknown false - 3/3 - v0.1.0", "warning: cannot read ManagedClusterAddOns, so how the add-on is on the clusters is not known: managedclusteraddons is forbidden",
 			"whether the add-on is well is not known"},
 		{"ConfigMapMirrors forbidden", "the condition has numbers", map[string]http.HandlerFunc{mirrorsPath: forbidden("configmapmirrors")},
-			"cluster1 Synced true True 3/3 - v0.1.0", "warning: cannot read ConfigMapMirrors, so SYNCED is from the condition ConfigMapsSynced: configmapmirrors is forbidden", errNotWell.Error()},
+			"cluster1 Synced true True 3/3 - v0.1.0", "warning: cannot read ConfigMapMirrors, so SYNCED is from the condition ConfigMapsSynced: configmapmirrors is forbidden", terminal.ErrNotWell.Error()},
 		{"ConfigMapMirrors not served", "an older version of the add-on", map[string]http.HandlerFunc{mirrorsPath: notServed},
-			"cluster1 Synced true True 3/3 - v0.1.0", "", errNotWell.Error()},
+			"cluster1 Synced true True 3/3 - v0.1.0", "", terminal.ErrNotWell.Error()},
 		{"ManifestWorks forbidden", "they hold more than the add-on's", map[string]http.HandlerFunc{worksPath: forbidden("manifestworks")},
-			"cluster1 Synced true True 3/3 - -", "warning: cannot read ManifestWorks, so AGENT is not known: manifestworks is forbidden", errNotWell.Error()},
+			"cluster1 Synced true True 3/3 - -", "warning: cannot read ManifestWorks, so AGENT is not known: manifestworks is forbidden", terminal.ErrNotWell.Error()},
 		{"ManifestWorks too slow", "each request has a timeout", map[string]http.HandlerFunc{worksPath: slow},
-			"cluster1 Synced true True 3/3 - -", "warning: cannot read ManifestWorks, so AGENT is not known: no answer within 3s", errNotWell.Error()},
+			"cluster1 Synced true True 3/3 - -", "warning: cannot read ManifestWorks, so AGENT is not known: no answer within 3s", terminal.ErrNotWell.Error()},
 		{"an answer that is cut off", "half a list is none", map[string]http.HandlerFunc{mirrorsPath: cut(`{"items":[{"metadata":{"name":"helloworld"}}`)},
-			"cluster1 Synced true True 3/3 - v0.1.0", "warning: cannot read ConfigMapMirrors, so SYNCED is from the condition ConfigMapsSynced: decode a list", errNotWell.Error()},
+			"cluster1 Synced true True 3/3 - v0.1.0", "warning: cannot read ConfigMapMirrors, so SYNCED is from the condition ConfigMapsSynced: decode a list", terminal.ErrNotWell.Error()},
 		{"an answer without its end", "the next page would be missing", map[string]http.HandlerFunc{mirrorsPath: cut(`{"items":[]`)},
-			"cluster1 Synced true True 3/3 - v0.1.0", "warning: cannot read ConfigMapMirrors, so SYNCED is from the condition ConfigMapsSynced: decode a list", errNotWell.Error()},
+			"cluster1 Synced true True 3/3 - v0.1.0", "warning: cannot read ConfigMapMirrors, so SYNCED is from the condition ConfigMapsSynced: decode a list", terminal.ErrNotWell.Error()},
 		{"ClusterManagementAddOn forbidden", "it is not needed", map[string]http.HandlerFunc{managingPath + "/helloworld": forbidden("clustermanagementaddons")},
-			"cluster1 Synced true True 3/3 - v0.1.0", "", errNotWell.Error()},
+			"cluster1 Synced true True 3/3 - v0.1.0", "", terminal.ErrNotWell.Error()},
 		{"only v1beta1 is served", "a later OCM", map[string]http.HandlerFunc{addOnsPath: notServed},
-			"cluster1 Synced true True 3/3 - v0.1.0", "", errNotWell.Error()},
+			"cluster1 Synced true True 3/3 - v0.1.0", "", terminal.ErrNotWell.Error()},
 		{"all forbidden", "there is nothing to report", map[string]http.HandlerFunc{clustersPath: forbidden("managedclusters"), addOnsPath: forbidden("managedclusteraddons"),
 			mirrorsPath: forbidden("configmapmirrors"), worksPath: forbidden("manifestworks")}, "", "", "managedclusteraddons is forbidden"},
 		{"no hub", "another cluster's kubeconfig", map[string]http.HandlerFunc{clustersPath: notServed, addOnsPath: notServed, newAddOns: notServed, worksPath: notServed},

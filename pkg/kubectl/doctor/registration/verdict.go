@@ -72,11 +72,11 @@ const (
 
 // Finding is a condition that an object does not meet.
 type Finding struct {
-	Condition Condition
+	Condition Condition `json:"condition"`
 	// Object is the object. For example, "secret NAMESPACE/hub-kubeconfig-secret".
-	Object string
+	Object string `json:"object"`
 	// Message is what the object has, and what it should have.
-	Message string
+	Message string `json:"message"`
 }
 
 func (f Finding) String() string { return f.Object + " " + f.Message }
@@ -102,13 +102,13 @@ const (
 // Situation is one of the documented situations.
 type Situation struct {
 	// Number is 1 to 4, or 0 for NotJudged.
-	Number int
-	Name   SituationName
+	Number int           `json:"number"`
+	Name   SituationName `json:"name"`
 	// Detached reports whether the agent runs on a hosting cluster: OCM's Detached mode,
 	// which is the Klusterlet's mode Hosted or SingletonHosted.
-	Detached bool
+	Detached bool `json:"detached"`
 	// SeveralHubs reports whether the agent has bootstrap kubeconfigs of several hubs.
-	SeveralHubs bool
+	SeveralHubs bool `json:"severalHubs"`
 }
 
 // Action is the stable name of what OCM's agent does by itself at its next start.
@@ -137,33 +137,33 @@ const (
 
 // Step is something for a person to do.
 type Step struct {
-	Text string
+	Text string `json:"text"`
 	// Command does it, or is empty.
-	Command string
+	Command string `json:"command,omitempty"`
 }
 
 // Verdict is what Judge finds.
 type Verdict struct {
-	Situation Situation
+	Situation Situation `json:"situation"`
 	// Valid reports whether OCM's check finds the hub kubeconfig valid. It is false
 	// also where the check ends with an error. For example, with a bootstrap kubeconfig
 	// that does not parse, even if Failed is empty.
-	Valid bool
+	Valid bool `json:"valid"`
 	// Failed are the conditions that the hub kubeconfig does not meet, in OCM's order.
-	Failed []Finding
+	Failed []Finding `json:"failed,omitempty"`
 	// Bootstraps are the conditions that bootstrap kubeconfigs do not meet.
-	Bootstraps []Finding
+	Bootstraps []Finding `json:"bootstraps,omitempty"`
 	// Overlooked is what is wrong with a hub kubeconfig that OCM's check finds valid.
-	Overlooked []Finding
+	Overlooked []Finding `json:"overlooked,omitempty"`
 	// Chosen is the Secret of the bootstrap kubeconfig that the agent chooses at its next
 	// start, or empty if it can choose none.
-	Chosen string
+	Chosen string `json:"chosen,omitempty"`
 	// Action is what the agent does by itself at its next start. It is empty for
 	// NotJudged. WillDo describes it, with what a running agent does.
-	Action Action
-	WillDo string
+	Action Action `json:"action,omitempty"`
+	WillDo string `json:"willDo,omitempty"`
 	// Do is what a person has to do, in this order. It is empty if that is nothing.
-	Do []Step
+	Do []Step `json:"do,omitempty"`
 	// Page is the page of the documentation, with an anchor.
-	Page string
+	Page string `json:"page"`
 }

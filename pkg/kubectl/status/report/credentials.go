@@ -13,19 +13,19 @@ import (
 // https://github.com/open-cluster-management-io/ocm/blob/v1.2.1/pkg/registration/register/csr/csr.go
 // https://github.com/open-cluster-management-io/ocm/blob/v1.2.1/pkg/registration/register/token/token.go
 const (
-	certificateRotated = "ClusterCertificateRotated"
-	tokenRefreshed     = "TokenRefreshed"
+	CertificateRotated = "ClusterCertificateRotated"
+	TokenRefreshed     = "TokenRefreshed"
 )
 
 // goTime is how Go's time.Time prints itself.
 const goTime = "2006-01-02 15:04:05.999999999 -0700 MST"
 
-// expiry returns when the agent's credentials for the hub expire, or nil if the conditions do not tell. A cluster
+// Expiry returns when the agent's credentials for the hub expire, or nil if the conditions do not tell. A cluster
 // whose driver was changed has both conditions: the later one counts.
-func expiry(conditions []metav1.Condition) *metav1.Time {
-	certificate := expiryIn(conditions, certificateRotated, goTime, " to ")
-	token := expiryIn(conditions, tokenRefreshed, time.RFC3339, "expires at ")
-	if certificate == nil || token != nil && written(conditions, certificateRotated).Before(written(conditions, tokenRefreshed)) {
+func Expiry(conditions []metav1.Condition) *metav1.Time {
+	certificate := expiryIn(conditions, CertificateRotated, goTime, " to ")
+	token := expiryIn(conditions, TokenRefreshed, time.RFC3339, "expires at ")
+	if certificate == nil || token != nil && written(conditions, CertificateRotated).Before(written(conditions, TokenRefreshed)) {
 		return token
 	}
 	return certificate

@@ -138,7 +138,7 @@ func rowOf(f Facts, in Input) Row {
 	s := subject{Facts: f, clustersRead: in.ClustersRead, now: in.Now}
 	row := Row{Name: f.Name, ConfigMaps: configMapsOf(f)}
 	if f.AddOn != nil {
-		s.expires = expiry(f.AddOn.Conditions)
+		s.expires = Expiry(f.AddOn.Conditions)
 		row.Enabled, row.CredentialsExpire = f.AddOn.Deleted == nil, s.expires
 		if c := meta.FindStatusCondition(f.AddOn.Conditions, addonv1beta1.ManagedClusterAddOnConditionAvailable); c != nil {
 			row.Available = c.Status

@@ -132,7 +132,7 @@ func TestExpiry(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := ""
-			if expires := expiry(c.conditions); expires != nil {
+			if expires := Expiry(c.conditions); expires != nil {
 				got = expires.UTC().Format(time.RFC3339)
 			}
 			if got != c.want {

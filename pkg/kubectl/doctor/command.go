@@ -1,0 +1,193 @@
+// Package doctor is the command "kubectl helloworld doctor": why the add-on is not as it should be on a cluster, the
+// cause first, and what to do. Package diagnosis decides, package registration judges OCM's registration agent, and
+// this one reads the hub and, with a kubeconfig of it, the managed cluster, and prints.
+//
+// It writes nothing. It creates SubjectAccessReviews, which an API server answers and does not store, to learn what
+// others may do. What it may not read is said, and does not stop it.
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"open-cluster-management.io/helloworld-addon/pkg/kubectl/doctor/diagnosis"
+	"open-cluster-management.io/helloworld-addon/pkg/kubectl/status"
+	"open-cluster-management.io/helloworld-addon/pkg/kubectl/terminal"
+)
+
+// Options are the command line.
+type Options struct {
+	// Clusters are the names of clusters; empty means every cluster on which the add-on is not well.
+	Clusters []string
+	// ManagedKubeconfig and ManagedContext lead to the managed cluster. With a context alone, the kubeconfig is that of
+	// the hub. Both empty: the managed cluster is not read.
+	ManagedKubeconfig, ManagedContext string
+	// Output is the format: empty, json or yaml.
+	Output string
+}
+
+var formats = []string{"json", "yaml"}
+
+// Validate returns all problems of the command line.
+func (o Options) Validate() error {
+	var errs []error
+	if o.Output != "" && !slices.Contains(formats, o.Output) {
+		errs = append(errs, fmt.Errorf("--output=%s: use one of %s, or none for text", o.Output, strings.Join(formats, ", ")))
+	}
+	if o.managed() && len(o.Clusters) != 1 {
+		errs = append(errs, fmt.Errorf("--managed-kubeconfig and --managed-context are about one cluster: name it, instead of %d", len(o.Clusters)))
+	}
+	return errors.Join(errs...)
+}
+
+func (o Options) managed() bool { return o.ManagedKubeconfig != "" || o.ManagedContext != "" }
+
+const example = `  # why the add-on is not well, on every cluster where it is not
+  kubectl helloworld doctor
+
+  # one cluster
+  kubectl helloworld doctor cluster1
+
+  # with what only the managed cluster has: OCM's agents, credentials, pods. In hosted mode, name the hosting cluster's
+  kubectl helloworld doctor cluster1 --managed-kubeconfig=cluster1.kubeconfig`
+
+// NewCommand returns the command.
+func NewCommand(config genericclioptions.RESTClientGetter, streams genericiooptions.IOStreams) *cobra.Command {
+	options := Options{}
+	command := &cobra.Command{
+		Use:     "doctor [CLUSTER...]",
+		Short:   "Tell why the add-on is not well on a cluster, and what to do",
+		Example: example,
+		Long: "Follow the chain on which a copy depends, from the add-on on the hub to the agent on the managed cluster, and print what is\n" +
+			"broken: the cause first, what it has as consequence, and what to do.\n\n" +
+			"Exit code 0: nothing is wrong; 1: something is; 2: the hub could not be asked.",
+		ValidArgsFunction: status.CompleteClusters(config),
+		RunE: func(command *cobra.Command, args []string) error {
+			options.Clusters = args
+			return terminal.Unanswered(run(command.Context(), options, config, streams))
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&options.ManagedKubeconfig, "managed-kubeconfig", "", "kubeconfig file of the managed cluster")
+	flags.StringVar(&options.ManagedContext, "managed-context", "", "context of the managed cluster, in --managed-kubeconfig or in the hub's kubeconfig")
+	flags.StringVarP(&options.Output, "output", "o", "", "format: "+strings.Join(formats, ", ")+"; text by default")
+	// Only a flag that does not exist fails here.
+	_ = command.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
+	terminal.UnansweredFlags(command)
+	return command
+}
+
+func run(ctx context.Context, o Options, config genericclioptions.RESTClientGetter, streams genericiooptions.IOStreams) error {
+	if err := o.Validate(); err != nil {
+		return err
+	}
+	restConfig, err := config.ToRESTConfig()
+	if err != nil {
+		return err
+	}
+	hub, err := newHub(restConfig)
+	if err != nil {
+		return err
+	}
+	hub.kubectl = kubectlOf(config)
+	var managed *managedCluster
+	if o.managed() {
+		if managed, err = o.connect(config); err != nil {
+			return err
+		}
+	}
+	now := time.Now()
+	all, err := hub.gather(ctx, o.Clusters, now)
+	if err != nil {
+		return err
+	}
+	report := Report{Now: now}
+	for _, facts := range all {
+		if managed != nil {
+			managed.gather(ctx, &facts)
+		}
+		report.add(diagnosis.Examine(facts))
+	}
+	if len(o.Clusters) == 0 {
+		report.Clusters = slices.DeleteFunc(report.Clusters, func(d diagnosis.Diagnosis) bool { return d.Well })
+	}
+	if err := report.print(o.Output, streams.Out, terminal.HasColors(streams.Out, os.LookupEnv)); err != nil {
+		return err
+	}
+	if !report.Well {
+		return terminal.ErrNotWell
+	}
+	return nil
+}
+
+// connect returns a client of the managed cluster.
+func (o Options) connect(config genericclioptions.RESTClientGetter) (*managedCluster, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	kubectl := "kubectl"
+	if o.ManagedKubeconfig != "" {
+		rules = &clientcmd.ClientConfigLoadingRules{ExplicitPath: o.ManagedKubeconfig}
+		kubectl += " --kubeconfig=" + o.ManagedKubeconfig
+	} else if path := explicitKubeconfig(config); path != "" {
+		rules.ExplicitPath = path
+		kubectl += " --kubeconfig=" + path
+	}
+	if o.ManagedContext != "" {
+		kubectl += " --context=" + o.ManagedContext
+	}
+	restConfig, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: o.ManagedContext}).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("read the kubeconfig of the managed cluster: %w", err)
+	}
+	return newManagedCluster(restConfig, kubectl)
+}
+
+// explicitKubeconfig returns the value of --kubeconfig, or an empty string.
+func explicitKubeconfig(config genericclioptions.RESTClientGetter) string {
+	if flags, ok := config.(*genericclioptions.ConfigFlags); ok && flags.KubeConfig != nil {
+		return *flags.KubeConfig
+	}
+	return ""
+}
+
+// kubectlOf returns how the commands for the hub begin: with the flags that led there.
+func kubectlOf(config genericclioptions.RESTClientGetter) string {
+	kubectl := "kubectl"
+	flags, ok := config.(*genericclioptions.ConfigFlags)
+	if !ok {
+		return kubectl
+	}
+	for _, flag := range []struct {
+		name  string
+		value *string
+	}{{"kubeconfig", flags.KubeConfig}, {"context", flags.Context}, {"as", flags.Impersonate}} {
+		if flag.value != nil && *flag.value != "" {
+			kubectl += fmt.Sprintf(" --%s=%s", flag.name, *flag.value)
+		}
+	}
+	return kubectl
+}
+
+// requestTimeout is how long one request may take, unless --request-timeout is set.
+const requestTimeout = 30 * time.Second
+
+// limited returns a copy of the configuration whose requests end.
+func limited(config *rest.Config) *rest.Config {
+	c := rest.CopyConfig(config)
+	if c.Timeout == 0 {
+		c.Timeout = requestTimeout
+	}
+	// A few dozen requests, one after the other for each resource.
+	c.QPS, c.WarningHandler = -1, rest.NoWarnings{}
+	return c
+}

@@ -1,0 +1,233 @@
+package diagnosis
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	addonv1alpha1 "open-cluster-management.io/api/addon/v1alpha1"
+
+	"open-cluster-management.io/helloworld-addon/manifests"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/hubclient/credentials"
+	"open-cluster-management.io/helloworld-addon/pkg/hub/rollout/plan"
+	"open-cluster-management.io/helloworld-addon/pkg/kubectl/doctor/registration"
+	"open-cluster-management.io/helloworld-addon/pkg/kubectl/status/report"
+)
+
+// here reports whether the agent should be on the cluster that was read.
+func (e *examination) here() bool {
+	return e.Managed != nil && e.AddOn != nil && !e.deleting() && len(e.Works) > 0
+}
+
+func installNamespace(e *examination) {
+	if !e.here() || e.unread(AgentNamespace) {
+		return
+	}
+	switch n := e.Managed.Namespace; {
+	case n == nil && !e.broken(clusterLink, shippedLink):
+		e.add(NamespaceMissing, fmt.Sprintf("there is no namespace %s on the cluster, in which the agent is installed", e.namespace()), e.workAgentSteps()...)
+	case n != nil && n.DeletionTimestamp != nil:
+		var left []string
+		for _, c := range n.Status.Conditions {
+			if c.Status == corev1.ConditionTrue {
+				left = append(left, c.Message)
+			}
+		}
+		e.add(NamespaceTerminating, fmt.Sprintf("someone deletes the namespace %s on the cluster, in which the agent is installed: nothing can be created there. %s",
+			n.Name, strings.Join(left, " ")), step("See what it waits for", fmt.Sprintf("%s get namespace %s -o yaml", e.Managed.Kubectl, n.Name)))
+	}
+}
+
+// deployed looks at the agent's Deployment and its rights on the managed cluster.
+func deployed(e *examination) {
+	if !e.here() {
+		return
+	}
+	if denied := e.Managed.Denied; len(denied) > 0 {
+		e.add(AgentForbidden, fmt.Sprintf("the agent's ServiceAccount may not %s in the namespace %s: its Role or RoleBinding %s was changed or deleted, and OCM's work agent has not put it right",
+			strings.Join(denied, ", "), e.namespace(), manifests.AgentRole), e.workAgentSteps()...)
+	}
+	if marker := e.Managed.Marker; marker != nil {
+		e.add(AgentStopped, fmt.Sprintf("the ConfigMap %s/%s stops the agent: it is left from an uninstall of the add-on", marker.Namespace, marker.Name),
+			step("If no uninstall is under way, delete it", fmt.Sprintf("%s delete configmap -n %s %s", e.Managed.Kubectl, marker.Namespace, marker.Name)))
+	}
+	if e.unread(AgentDeployment) {
+		return
+	}
+	w := e.Managed.Agent
+	if w == nil {
+		if !e.has(NamespaceMissing) {
+			e.add(AgentMissing, fmt.Sprintf("there is no Deployment %s/%s on the cluster: someone deleted it, and OCM's work agent has not created it again, or it was never applied",
+				e.namespace(), manifests.AgentDeployment), e.workAgentSteps()...)
+		}
+		return
+	}
+	if r := w.Deployment.Spec.Replicas; r != nil && *r == 0 {
+		e.add(AgentScaledDown, fmt.Sprintf("the Deployment %s/%s is scaled to 0", w.Deployment.Namespace, w.Deployment.Name),
+			step("Scale it up", fmt.Sprintf("%s scale deployment -n %s %s --replicas=1", e.Managed.Kubectl, w.Deployment.Namespace, w.Deployment.Name)))
+	}
+}
+
+// pods looks at the agent's pods.
+func pods(e *examination) {
+	if !e.here() || e.Managed.Agent == nil || e.has(AgentScaledDown) {
+		return
+	}
+	w := e.Managed.Agent
+	describe := step("Look at its pod and the events", fmt.Sprintf("%s describe deploy,rs,pod -n %s -l app.kubernetes.io/name=%s",
+		e.Managed.Kubectl, w.Deployment.Namespace, manifests.AgentName))
+	if failure := failureOf(w); failure != "" {
+		e.add(AgentNotCreated, "the agent's pod cannot be created: "+failure, describe)
+		return
+	}
+	t := worst(w)
+	if t.reason == "" || t.reason == AgentNotReady {
+		return
+	}
+	if t.reason == AgentNotCreated {
+		t.message = fmt.Sprintf("the Deployment %s/%s has no pod, and does not report why: the cluster's kube-controller-manager may not run",
+			w.Deployment.Namespace, w.Deployment.Name)
+	}
+	e.add(t.reason, "the agent does not run: "+t.message, describe)
+}
+
+// agentCredentials judges the agent's credentials as the agent does.
+func agentCredentials(e *examination) {
+	if !e.here() || e.unread(AgentSecret) {
+		return
+	}
+	name := e.namespace() + "/" + manifests.HubKubeconfigSecret
+	if e.Managed.Secret == nil {
+		e.add(Reason(credentials.SecretMissing), fmt.Sprintf("the cluster has no Secret %s with the agent's credentials: OCM's registration agent has not written it", name), e.registrationLog())
+		return
+	}
+	policy := credentials.Policy{Identity: credentials.Identity{ClusterName: e.Cluster, AddonName: manifests.AddonName}}
+	_, err := credentials.Load(e.Managed.Secret.Data, policy, e.Now)
+	var bad *credentials.Error
+	if errors.As(err, &bad) {
+		e.add(Reason(bad.Reason), fmt.Sprintf("the agent cannot use its credentials (Secret %s): %s", name, bad.Message), e.forCredentials(bad.Reason)...)
+	}
+}
+
+// forCredentials returns what a person has to do about credentials that cannot be used (docs/hub-credentials.md#the-states).
+func (e *examination) forCredentials(reason credentials.Reason) []registration.Step {
+	discard := step("Delete the Secret: OCM's registration agent creates it again",
+		fmt.Sprintf("%s delete secret -n %s %s", e.Managed.Kubectl, e.namespace(), manifests.HubKubeconfigSecret))
+	switch reason {
+	case credentials.ServerInvalid, credentials.ProxyInvalid, credentials.CAMissing, credentials.CAInvalid:
+		return []registration.Step{step("Correct the bootstrap kubeconfig, from which the registration agent copies this",
+			e.Managed.Kubectl+" edit secret -n open-cluster-management-agent "+registration.BootstrapSecret), discard}
+	case credentials.KeyMissing, credentials.KeyInvalid, credentials.KeyMismatch:
+		return []registration.Step{discard}
+	case credentials.CertificateTooEarly, credentials.TokenTooEarly:
+		return []registration.Step{step("Correct the clock that is wrong, on the nodes of the cluster or of the hub", "")}
+	default:
+		// The registration agent repairs the others within seconds, where it works.
+		return []registration.Step{e.registrationLog()}
+	}
+}
+
+func (e *examination) registrationLog() registration.Step {
+	return step("If it does not come within a minute, look at the registration agent's log",
+		e.Managed.Kubectl+" logs -n open-cluster-management-agent deploy/klusterlet-registration-agent")
+}
+
+// connection looks at what a running agent tells about its connection to the hub.
+func connection(e *examination) {
+	if !e.here() || e.Managed.Agent == nil || e.has(AgentScaledDown) {
+		return
+	}
+	t := worst(e.Managed.Agent)
+	state := lastState(e.Managed.Agent)
+	if state != nil && state.Reason != string(credentials.HubConnected) && t.reason != "" {
+		if e.has(Reason(state.Reason)) {
+			return
+		}
+		e.add(Reason(state.Reason), "the agent is not connected to the hub: "+state.Message, e.forConnection(credentials.Reason(state.Reason))...)
+		return
+	}
+	if t.reason == AgentNotReady {
+		e.add(AgentNotReady, t.message, step("See what it waits for",
+			fmt.Sprintf("%s port-forward -n %s deploy/%s 8080 & sleep 2; curl localhost:8080/readyz", e.Managed.Kubectl, e.namespace(), manifests.AgentDeployment)))
+	}
+}
+
+func (e *examination) forConnection(reason credentials.Reason) []registration.Step {
+	switch reason {
+	case credentials.HubUnreachable:
+		return []registration.Step{step("Check the network from the cluster's pods to the hub: a NetworkPolicy, a proxy, a firewall", "")}
+	case credentials.HubRefusesCredentials:
+		return []registration.Step{step("If the hub was rebuilt, the cluster has to join it again", "")}
+	case credentials.HubForbids:
+		return []registration.Step{step("Look at the RoleBinding on the hub",
+			fmt.Sprintf("%s get rolebinding -n %s %s", e.Kubectl, e.Cluster, manifests.HubRole)), e.controllerLog()}
+	default:
+		return e.forCredentials(reason)
+	}
+}
+
+// available looks at the conditions about the agent on the hub.
+func available(e *examination) {
+	if e.AddOn == nil || e.deleting() {
+		return
+	}
+	if c := e.condition(addonv1alpha1.ManagedClusterAddOnConditionDegraded); c.Status == metav1.ConditionTrue {
+		e.add(AgentNotAvailable, "the agent's Deployment is not available: "+c.Message, e.lookThere()...)
+	}
+	if expired, ok := e.expired(); ok {
+		e.add(CertificateExpired, fmt.Sprintf("the agent's credentials for the hub expired at %s, and OCM's registration agent has not renewed them", expired.UTC().Format(time.RFC3339)),
+			e.lookThere()...)
+	}
+	silent := e.condition(manifests.ConditionConfigMapsSynced).Reason == plan.ReasonAgentSilent
+	switch c := e.condition(addonv1alpha1.ManagedClusterAddOnConditionAvailable); {
+	case c.Status == metav1.ConditionFalse, silent:
+		e.add(AgentSilent, fmt.Sprintf("the agent does not renew its lease: it is cut off from the hub, has ended, or cannot write. %s", c.Message), e.lookThere()...)
+	case c.Status != metav1.ConditionTrue && !e.broken(hubLink, clusterLink, enabledLink, shippedLink, credentialsLink, agentLink):
+		e.add(Starting, "OCM has not seen the agent's lease yet: it reads leases every 30 s", step("Wait. If it takes more than a minute, ask with a kubeconfig of the cluster",
+			fmt.Sprintf("kubectl helloworld doctor %s --managed-kubeconfig=FILE", e.Cluster)))
+	}
+}
+
+// lease looks at the agent's lease on the cluster, which OCM's registration agent reads.
+func lease(e *examination) {
+	if !e.here() || e.unread(AgentLease) || e.broken(agentLink) && !e.has(AgentSilent, Starting) {
+		return
+	}
+	l := e.Managed.Lease
+	if l == nil || l.Spec.RenewTime == nil {
+		e.add(LeaseNotRenewed, fmt.Sprintf("the agent has no Lease %s/%s: it does not mirror", e.namespace(), manifests.AgentLease), e.agentLog())
+		return
+	}
+	if age := e.Now.Sub(l.Spec.RenewTime.Time); age > leaseLimit {
+		e.add(LeaseNotRenewed, fmt.Sprintf("the agent has not renewed its Lease %s/%s for %s: it cannot read or write ConfigMaps on one of the two sides",
+			l.Namespace, l.Name, age.Round(time.Second)), e.agentLog())
+		return
+	}
+	if e.condition(addonv1alpha1.ManagedClusterAddOnConditionAvailable).Status != metav1.ConditionTrue && e.enabledFor() > 2*settles {
+		e.add(LeaseNotRead, fmt.Sprintf("the agent renews its Lease %s/%s, and OCM's registration agent does not report that: it does not run, or does not reach the hub",
+			l.Namespace, l.Name), e.registrationLog())
+	}
+}
+
+// leaseLimit is after how long OCM takes the agent for lost: five times the lease's duration of a minute.
+// https://github.com/open-cluster-management-io/ocm/blob/v1.2.1/pkg/registration/spoke/addon/lease_controller.go
+const leaseLimit = 5 * time.Minute
+
+func (e *examination) agentLog() registration.Step {
+	return step("Look at the agent's log", fmt.Sprintf("%s logs -n %s deploy/%s", e.Managed.Kubectl, e.namespace(), manifests.AgentDeployment))
+}
+
+// expired returns when the agent's credentials expired, by the messages of OCM's registration agent.
+func (e *examination) expired() (time.Time, bool) {
+	if e.AddOn == nil {
+		return time.Time{}, false
+	}
+	expires := report.Expiry(e.AddOn.Status.Conditions)
+	if expires == nil || !e.Now.After(expires.Time) {
+		return time.Time{}, false
+	}
+	return expires.Time, true
+}

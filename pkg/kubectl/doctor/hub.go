@@ -1,0 +1,392 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/pager"
+	addonv1alpha1 "open-cluster-management.io/api/addon/v1alpha1"
+	addonv1beta1 "open-cluster-management.io/api/addon/v1beta1"
+	addonclient "open-cluster-management.io/api/client/addon/clientset/versioned"
+	clusterclient "open-cluster-management.io/api/client/cluster/clientset/versioned"
+	workclient "open-cluster-management.io/api/client/work/clientset/versioned"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	workv1 "open-cluster-management.io/api/work/v1"
+
+	"open-cluster-management.io/helloworld-addon/api/v1alpha1"
+	"open-cluster-management.io/helloworld-addon/manifests"
+	"open-cluster-management.io/helloworld-addon/pkg/hub/stored"
+	"open-cluster-management.io/helloworld-addon/pkg/kubectl/doctor/diagnosis"
+)
+
+// Labels of OCM and of addon-framework.
+const (
+	addOnLabel        = "open-cluster-management.io/addon-name"
+	clusterLabel      = "open-cluster-management.io/cluster-name"
+	workAddOnLabel    = addonv1beta1.AddonLabelKey
+	workClusterLabel  = addonv1beta1.AddonNamespaceLabelKey
+	controllerNameKey = "app.kubernetes.io/name"
+)
+
+// hub reads a hub.
+type hub struct {
+	host, kubectl string
+	kube          kubernetes.Interface
+	addOns        addonclient.Interface
+	clusters      clusterclient.Interface
+	works         workclient.Interface
+	dynamic       dynamic.Interface
+}
+
+func newHub(config *rest.Config) (*hub, error) {
+	c := limited(config)
+	h := &hub{host: c.Host}
+	errs := []error{nil, nil, nil, nil, nil}
+	h.kube, errs[0] = kubernetes.NewForConfig(c)
+	h.addOns, errs[1] = addonclient.NewForConfig(c)
+	h.clusters, errs[2] = clusterclient.NewForConfig(c)
+	h.works, errs[3] = workclient.NewForConfig(c)
+	h.dynamic, errs[4] = dynamic.NewForConfig(c)
+	for _, err := range errs {
+		if err != nil {
+			return nil, fmt.Errorf("create the clients of %s: %w", c.Host, err)
+		}
+	}
+	return h, nil
+}
+
+// reading collects what several goroutines read, and what they may not.
+type reading struct {
+	mu      sync.Mutex
+	notRead []diagnosis.NotRead
+	group   sync.WaitGroup
+}
+
+// read runs get beside the others. An error is recorded, but not that an object does not exist.
+func (r *reading) read(resource diagnosis.Resource, get func() error) {
+	r.group.Go(func() {
+		if err := get(); err != nil && !apierrors.IsNotFound(err) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.notRead = append(r.notRead, diagnosis.NotRead{Resource: resource, Error: err.Error()})
+		}
+	})
+}
+
+// done waits for all, and returns what could not be read, sorted.
+func (r *reading) done() []diagnosis.NotRead {
+	r.group.Wait()
+	slices.SortStableFunc(r.notRead, func(a, b diagnosis.NotRead) int { return compare(a.Resource, b.Resource) })
+	return slices.CompactFunc(r.notRead, func(a, b diagnosis.NotRead) bool { return a.Resource == b.Resource })
+}
+
+func compare(a, b diagnosis.Resource) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	default:
+		return 0
+	}
+}
+
+// objects are what was read of the clusters.
+type objects struct {
+	clusters map[string]*clusterv1.ManagedCluster
+	addOns   map[string]*addonv1beta1.ManagedClusterAddOn
+	works    map[string][]*workv1.ManifestWork
+	requests map[string][]*certificatesv1.CertificateSigningRequest
+	bindings map[string]*rbacv1.RoleBinding
+	mirrors  map[string]*v1alpha1.ConfigMapMirror
+	events   map[string][]corev1.Event
+}
+
+// gather returns the facts of these clusters, or of all that have the add-on. Without one, it returns the hub's alone.
+func (h *hub) gather(ctx context.Context, names []string, now time.Time) ([]diagnosis.Facts, error) {
+	r := &reading{}
+	facts := h.gatherHub(ctx, r)
+	all := &objects{works: map[string][]*workv1.ManifestWork{}, requests: map[string][]*certificatesv1.CertificateSigningRequest{}, events: map[string][]corev1.Event{}}
+	namespace := metav1.NamespaceAll
+	if len(names) == 1 {
+		namespace = names[0]
+	}
+	served, err := h.gatherClusters(ctx, r, all, namespace, names)
+	if err != nil {
+		return nil, err
+	}
+	notRead := r.done()
+	facts.MirrorsServed = served()
+	if len(names) == 0 {
+		names = slices.Sorted(maps.Keys(all.addOns))
+	}
+	if len(names) == 0 {
+		return []diagnosis.Facts{{Now: now, Kubectl: h.kubectl, Hub: facts, NotRead: notRead}}, nil
+	}
+	var result []diagnosis.Facts
+	for _, name := range names {
+		f := diagnosis.Facts{Now: now, Cluster: name, Kubectl: h.kubectl, Hub: facts, ManagedCluster: all.clusters[name], AddOn: all.addOns[name],
+			Works: all.works[name], Requests: all.requests[name], Binding: all.bindings[name], Mirror: all.mirrors[name], Events: all.events[name], NotRead: notRead}
+		if f.AddOn != nil {
+			f.Hosting = all.clusters[f.AddOn.Annotations[addonv1beta1.HostingClusterNameAnnotationKey]]
+		}
+		result = append(result, f)
+	}
+	return result, nil
+}
+
+// each calls use with every object of a list, page by page.
+func each[T runtime.Object](ctx context.Context, options metav1.ListOptions, list func(context.Context, metav1.ListOptions) (runtime.Object, error), use func(T)) error {
+	return pager.New(list).EachListItem(ctx, options, func(object runtime.Object) error {
+		use(object.(T))
+		return nil
+	})
+}
+
+// gatherClusters reads what belongs to clusters. served reports, when all is read, whether the hub serves ConfigMapMirrors.
+func (h *hub) gatherClusters(ctx context.Context, r *reading, all *objects, namespace string, names []string) (served func() bool, err error) {
+	// An API that the hub does not serve makes it no hub: nothing else is worth an answer then.
+	all.clusters = map[string]*clusterv1.ManagedCluster{}
+	err = each(ctx, metav1.ListOptions{}, func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+		return h.clusters.ClusterV1().ManagedClusters().List(ctx, o)
+	}, func(c *clusterv1.ManagedCluster) { all.clusters[c.Name] = c })
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, fmt.Errorf("%s is not a hub of Open Cluster Management: it serves no ManagedClusters; name the hub by --context or --kubeconfig, "+
+			"or install OCM there (clusteradm init)", h.host)
+	case apierrors.IsForbidden(err):
+		r.read(diagnosis.ManagedClusters, func() error { return err })
+	case err != nil:
+		return nil, fmt.Errorf("list ManagedClusters of %s: %w", h.host, err)
+	}
+	byName := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", manifests.AddonName).String()}
+	r.read(diagnosis.AddOns, func() error {
+		all.addOns = map[string]*addonv1beta1.ManagedClusterAddOn{}
+		return each(ctx, byName, func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			return h.addOns.AddonV1alpha1().ManagedClusterAddOns(namespace).List(ctx, o)
+		}, func(a *addonv1alpha1.ManagedClusterAddOn) {
+			converted := &addonv1beta1.ManagedClusterAddOn{}
+			if stored.Convert(a, converted) == nil {
+				all.addOns[a.Namespace] = converted
+			}
+		})
+	})
+	ofAddOn := metav1.ListOptions{LabelSelector: workAddOnLabel + "=" + manifests.AddonName}
+	r.read(diagnosis.Works, func() error {
+		// In hosted mode they are in the namespace of another cluster.
+		return each(ctx, ofAddOn, func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			return h.works.WorkV1().ManifestWorks(metav1.NamespaceAll).List(ctx, o)
+		}, func(w *workv1.ManifestWork) {
+			name := w.Namespace
+			if of := w.Labels[workClusterLabel]; of != "" {
+				name = of
+			}
+			if len(names) == 0 || slices.Contains(names, name) {
+				all.works[name] = append(all.works[name], w)
+			}
+		})
+	})
+	r.read(diagnosis.Requests, func() error {
+		return each(ctx, metav1.ListOptions{LabelSelector: addOnLabel + "=" + manifests.AddonName}, func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			return h.kube.CertificatesV1().CertificateSigningRequests().List(ctx, o)
+		}, func(c *certificatesv1.CertificateSigningRequest) {
+			all.requests[c.Labels[clusterLabel]] = append(all.requests[c.Labels[clusterLabel]], c)
+		})
+	})
+	r.read(diagnosis.Bindings, func() error {
+		all.bindings = map[string]*rbacv1.RoleBinding{}
+		return each(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", manifests.HubRole).String()},
+			func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+				return h.kube.RbacV1().RoleBindings(namespace).List(ctx, o)
+			}, func(b *rbacv1.RoleBinding) { all.bindings[b.Namespace] = b })
+	})
+	mirrorsServed := true
+	r.read(diagnosis.Mirrors, func() error {
+		all.mirrors = map[string]*v1alpha1.ConfigMapMirror{}
+		err := each(ctx, byName, func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			return h.dynamic.Resource(v1alpha1.GroupVersion.WithResource("configmapmirrors")).Namespace(namespace).List(ctx, o)
+		}, func(u *unstructured.Unstructured) {
+			m := &v1alpha1.ConfigMapMirror{}
+			if runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, m) == nil {
+				all.mirrors[m.Namespace] = m
+			}
+		})
+		mirrorsServed = !apierrors.IsNotFound(err)
+		return err
+	})
+	if namespace != metav1.NamespaceAll {
+		r.read(diagnosis.Events, func() error {
+			return each(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=ConfigMap"}, func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+				return h.kube.CoreV1().Events(namespace).List(ctx, o)
+			}, func(e *corev1.Event) { all.events[namespace] = append(all.events[namespace], *e) })
+		})
+	}
+	return func() bool { return mirrorsServed }, nil
+}
+
+// gatherHub reads what all clusters have in common. The facts are complete when r is done.
+func (h *hub) gatherHub(ctx context.Context, r *reading) diagnosis.Hub {
+	facts := &diagnosis.Hub{}
+	r.read(diagnosis.AddOnDefinition, func() error {
+		definition, err := h.addOns.AddonV1alpha1().ClusterManagementAddOns().Get(ctx, manifests.AddonName, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		facts.Installed = true
+		for _, p := range definition.Spec.InstallStrategy.Placements {
+			facts.Placements = append(facts.Placements, p.Namespace+"/"+p.Name)
+		}
+		return nil
+	})
+	r.read(diagnosis.Controller, func() error { return h.gatherController(ctx, facts) })
+	r.read(diagnosis.HubRole, func() error {
+		role, err := h.kube.RbacV1().ClusterRoles().Get(ctx, manifests.HubRole, metav1.GetOptions{})
+		if err == nil {
+			facts.Role = role
+		}
+		return err
+	})
+	r.read(diagnosis.Configs, func() error {
+		facts.Configs = map[string]bool{}
+		return each(ctx, metav1.ListOptions{}, func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			return h.addOns.AddonV1alpha1().AddOnDeploymentConfigs(metav1.NamespaceAll).List(ctx, o)
+		}, func(c *addonv1alpha1.AddOnDeploymentConfig) { facts.Configs[c.Namespace+"/"+c.Name] = true })
+	})
+	r.group.Wait()
+	return *facts
+}
+
+// gatherController reads the controller's Deployment, pods, lease and rights.
+func (h *hub) gatherController(ctx context.Context, facts *diagnosis.Hub) error {
+	deployment, err := h.controller(ctx)
+	if err != nil || deployment == nil {
+		return err
+	}
+	facts.Controller, err = workload(ctx, h.kube, deployment)
+	if err != nil {
+		return err
+	}
+	lease, err := h.kube.CoordinationV1().Leases(deployment.Namespace).Get(ctx, manifests.ControllerName, metav1.GetOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return err
+	}
+	if err == nil {
+		facts.Lease = lease
+	}
+	user := fmt.Sprintf("system:serviceaccount:%s:%s", deployment.Namespace, deployment.Spec.Template.Spec.ServiceAccountName)
+	facts.ControllerDenied, err = denied(ctx, h.kube, user, controllerRights)
+	return err
+}
+
+// controller returns the controller's Deployment, in whatever namespace it is, or nil.
+func (h *hub) controller(ctx context.Context) (*appsv1.Deployment, error) {
+	selector := metav1.ListOptions{LabelSelector: controllerNameKey + "=" + manifests.ControllerName}
+	list, err := h.kube.AppsV1().Deployments(metav1.NamespaceAll).List(ctx, selector)
+	if apierrors.IsForbidden(err) {
+		list, err = h.kube.AppsV1().Deployments("open-cluster-management").List(ctx, selector)
+	}
+	if err != nil || len(list.Items) == 0 {
+		return nil, err
+	}
+	return &list.Items[0], nil
+}
+
+// controllerRights are those without which the controller does not do its work: see deploy/base/rbac.yaml.
+var controllerRights = []authorizationv1.ResourceAttributes{
+	{Group: "addon.open-cluster-management.io", Resource: "managedclusteraddons", Verb: "list"},
+	{Group: "addon.open-cluster-management.io", Resource: "managedclusteraddons", Subresource: "status", Verb: "patch", Name: manifests.AddonName},
+	{Group: "work.open-cluster-management.io", Resource: "manifestworks", Verb: "create"},
+	{Group: "certificates.k8s.io", Resource: "certificatesigningrequests", Subresource: "approval", Verb: "update"},
+	{Group: "certificates.k8s.io", Resource: "signers", Verb: "approve", Name: certificatesv1.KubeAPIServerClientSignerName},
+	{Group: "rbac.authorization.k8s.io", Resource: "rolebindings", Verb: "create"},
+	{Group: "rbac.authorization.k8s.io", Resource: "clusterroles", Verb: "bind", Name: manifests.HubRole},
+	{Group: v1alpha1.GroupVersion.Group, Resource: "configmapmirrors", Verb: "create"},
+}
+
+// denied returns which of the rights a user lacks. For example, "create manifestworks".
+func denied(ctx context.Context, kube kubernetes.Interface, user string, rights []authorizationv1.ResourceAttributes) ([]string, error) {
+	var lacks []string
+	for _, right := range rights {
+		if right.Resource == "managedclusteraddons" && right.Verb == "list" {
+			right.Name = manifests.AddonName // it may list those of its name alone
+		}
+		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: user,
+			Groups: []string{"system:serviceaccounts", "system:authenticated"}, ResourceAttributes: &right}}
+		answer, err := kube.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+		if err != nil {
+			return nil, err
+		}
+		if !answer.Status.Allowed {
+			resource := right.Resource
+			if right.Subresource != "" {
+				resource += "/" + right.Subresource
+			}
+			lacks = append(lacks, right.Verb+" "+resource)
+		}
+	}
+	return lacks, nil
+}
+
+// workload returns a Deployment with its pods and their events.
+func workload(ctx context.Context, kube kubernetes.Interface, deployment *appsv1.Deployment) (*diagnosis.Workload, error) {
+	w := &diagnosis.Workload{Deployment: deployment}
+	selector, err := metav1.LabelSelectorAsSelector(deployment.Spec.Selector)
+	if err != nil {
+		return w, nil // an API server accepts no such Deployment
+	}
+	return w, podsOf(ctx, kube, deployment.Namespace, selector.String(), w)
+}
+
+// podsOf adds the pods that a selector selects, and the events about them.
+func podsOf(ctx context.Context, kube kubernetes.Interface, namespace, selector string, w *diagnosis.Workload) error {
+	pods, err := kube.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
+	if err != nil {
+		return err
+	}
+	names := map[string]bool{}
+	for i := range pods.Items {
+		w.Pods = append(w.Pods, &pods.Items[i])
+		names[pods.Items[i].Name] = true
+	}
+	events, err := kube.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=Pod"})
+	if err != nil {
+		return err
+	}
+	for _, event := range events.Items {
+		if names[event.InvolvedObject.Name] {
+			w.Events = append(w.Events, event)
+		}
+	}
+	slices.SortStableFunc(w.Events, func(a, b corev1.Event) int { return lastSeen(a).Compare(lastSeen(b)) })
+	return nil
+}
+
+func lastSeen(e corev1.Event) time.Time {
+	switch {
+	case e.Series != nil:
+		return e.Series.LastObservedTime.Time
+	case !e.LastTimestamp.IsZero():
+		return e.LastTimestamp.Time
+	case !e.EventTime.IsZero():
+		return e.EventTime.Time
+	default:
+		return e.CreationTimestamp.Time
+	}
+}

@@ -1,0 +1,84 @@
+// Package terminal has what the plugin's commands have in common on a terminal: exit codes, colours, and text
+// that cannot control it.
+package terminal
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"unicode"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+// The exit codes, as those of kubectl diff.
+const (
+	exitNotWell    = 1
+	exitUnanswered = 2
+)
+
+// ErrNotWell reports that an add-on is not well. What is wrong was printed before.
+var ErrNotWell = errors.New("an enabled add-on is not well")
+
+// unanswered is an error because of which an answer is missing or incomplete.
+type unanswered struct{ error }
+
+func (u unanswered) Unwrap() error { return u.error }
+
+// Unanswered returns the error with which a command ends: ErrNotWell and nil as they are, and every other error as one
+// because of which the question has no answer.
+func Unanswered(err error) error {
+	if err == nil || errors.Is(err, ErrNotWell) {
+		return err
+	}
+	return unanswered{err}
+}
+
+// UnansweredFlags makes wrong flags of a command such an error.
+func UnansweredFlags(command *cobra.Command) {
+	command.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return unanswered{fmt.Errorf("%w; see %s --help", err, c.CommandPath())}
+	})
+}
+
+// ExitCode returns the program's exit code for an error, and whether the error is to be printed.
+func ExitCode(err error) (code int, printed bool) {
+	switch {
+	case err == nil:
+		return 0, false
+	case errors.Is(err, ErrNotWell):
+		return exitNotWell, false
+	case errors.As(err, &unanswered{}):
+		return exitUnanswered, true
+	default:
+		return 1, true
+	}
+}
+
+// HasColors reports whether out is a terminal that shows colours. https://no-color.org
+func HasColors(out io.Writer, lookup func(string) (string, bool)) bool {
+	if value, _ := lookup("NO_COLOR"); value != "" {
+		return false
+	}
+	if value, _ := lookup("TERM"); value == "dumb" {
+		return false
+	}
+	file, ok := out.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
+}
+
+// Printable returns text on one line, without characters that control a terminal: messages come from clusters.
+func Printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) {
+			return ' '
+		}
+		if !unicode.IsPrint(r) {
+			return -1
+		}
+		return r
+	}, text)
+}
