@@ -202,7 +202,7 @@ kind-down: bin/ocm-kind ## Delete the kind clusters and their kubeconfigs
 
 .PHONY: test
 test: test-unit test-sandbox test-fleet ## All tests that need neither Docker nor a database: about 20 minutes once the programs are built
-	@$(MAKE) -j2 test-e2e test-situations # side by side: both mostly wait
+	@$(MAKE) -j2 test-e2e test-situations test-doctor # two at a time: they mostly wait
 
 .PHONY: test-unit
 test-unit: ## Test what needs no cluster
@@ -238,6 +238,10 @@ test-e2e: sandbox-programs image-root shell-image ## Run the end-to-end scenario
 .PHONY: test-situations
 test-situations: sandbox-programs image-root ## Run a selection of the registration agent's situations (LONG_TESTS=1: all) on sandboxes
 	@test/situations/on-sandbox $(IMAGE) $(IMAGE_ROOT) $(TEST_FLAGS)
+
+.PHONY: test-doctor
+test-doctor: sandbox-programs image-root build ## Bring about what goes wrong in operation, and ask the kubectl plugin each time
+	@test/doctor/on-sandbox $(IMAGE) $(IMAGE_ROOT) $(TEST_FLAGS)
 
 .PHONY: test-postgres
 test-postgres: sandbox-programs $(BUILT_KUBECTL) ## Test the hub of hubs with real PostgreSQL (one of its own or TEST_DATABASE_URL) and kube-apiserver

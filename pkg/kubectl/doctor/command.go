@@ -112,14 +112,14 @@ func run(ctx context.Context, o Options, config genericclioptions.RESTClientGett
 	if err != nil {
 		return err
 	}
-	report := Report{Now: now}
+	report := Report{Now: now, all: len(o.Clusters) == 0}
 	for _, facts := range all {
 		if managed != nil {
 			managed.gather(ctx, &facts)
 		}
 		report.add(diagnosis.Examine(facts))
 	}
-	if len(o.Clusters) == 0 {
+	if report.all {
 		report.Clusters = slices.DeleteFunc(report.Clusters, func(d diagnosis.Diagnosis) bool { return d.Well })
 	}
 	if err := report.print(o.Output, streams.Out, terminal.HasColors(streams.Out, os.LookupEnv)); err != nil {

@@ -25,11 +25,15 @@ type Report struct {
 	Clusters []diagnosis.Diagnosis `json:"clusters"`
 
 	examined int
+	// all reports whether every cluster was asked about. Those that are well are then not listed.
+	all bool
 }
 
 func (r *Report) add(d diagnosis.Diagnosis) {
 	r.Clusters = append(r.Clusters, d)
-	r.examined++
+	if d.Cluster != "" {
+		r.examined++
+	}
 }
 
 func (r *Report) print(format string, out io.Writer, colors bool) error {
@@ -57,7 +61,7 @@ func (r *Report) print(format string, out io.Writer, colors bool) error {
 func (r *Report) text(colors bool) string {
 	w := &writer{colors: colors}
 	for _, n := range notRead(r.Clusters) {
-		w.line(0, "cannot read %s, so it is not judged: %s", n.Resource, n.Error)
+		w.line(0, "Not judged: cannot read %s: %s", n.Resource, n.Error)
 	}
 	wrong := 0
 	for _, group := range grouped(r.Clusters) {
@@ -66,7 +70,7 @@ func (r *Report) text(colors bool) string {
 		}
 		w.group(group)
 	}
-	if len(r.Clusters) != 1 || r.examined != 1 {
+	if r.all || r.examined > 1 {
 		w.line(0, "%s examined, %d not well.", clusters(r.examined), wrong)
 	}
 	return w.String()
@@ -145,6 +149,9 @@ func (w *writer) group(group []diagnosis.Diagnosis) {
 	case first.Well:
 		for _, d := range group {
 			w.line(0, "%s: nothing is wrong.", d.Cluster)
+			if v := d.Registration; v != nil {
+				w.line(0, "OCM's registration agent is in %s. %s", diagnosis.Situation(v.Situation), v.WillDo)
+			}
 		}
 	case first.Cluster == "":
 		w.line(0, "The hub:")

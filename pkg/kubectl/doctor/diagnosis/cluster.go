@@ -77,7 +77,7 @@ func registered(e *examination) {
 
 // verdictMessage returns the situation of the registration agent, what is wrong, and what it does about that.
 func verdictMessage(v registration.Verdict) string {
-	message := "OCM's registration agent is in situation " + situation(v.Situation)
+	message := "OCM's registration agent is in " + Situation(v.Situation)
 	for _, findings := range [][]registration.Finding{v.Failed, v.Overlooked, v.Bootstraps} {
 		for _, f := range findings {
 			message += fmt.Sprintf("; %s: %s", f.Condition, f)
@@ -86,14 +86,18 @@ func verdictMessage(v registration.Verdict) string {
 	return message + ". " + v.WillDo
 }
 
-func situation(s registration.Situation) string {
+// Situation names a situation of OCM's registration agent (docs/situations.md) in a sentence.
+func Situation(s registration.Situation) string {
+	if s.Name == registration.NotJudged {
+		return "a situation that is not judged"
+	}
 	texts := map[registration.SituationName]string{
 		registration.NoHubKubeconfig: "the bootstrap kubeconfig is valid, and there is no valid hub kubeconfig",
 		registration.BothValid:       "both kubeconfigs are valid",
 		registration.OnlyHubValid:    "the bootstrap kubeconfig is invalid, and the hub kubeconfig is valid",
 		registration.NeitherValid:    "neither kubeconfig is valid",
 	}
-	text := fmt.Sprintf("%d (%s)", s.Number, texts[s.Name])
+	text := fmt.Sprintf("situation %d (%s)", s.Number, texts[s.Name])
 	if s.Detached {
 		text += ", in Detached mode"
 	}

@@ -3,6 +3,7 @@ package diagnosis
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"open-cluster-management.io/helloworld-addon/pkg/kubectl/doctor/registration"
 )
@@ -106,7 +107,7 @@ func (e *examination) add(reason Reason, message string, do ...registration.Step
 		return
 	}
 	page := kindOf(reason).page
-	e.found = append(e.found, Finding{Reason: reason, Message: message, Do: do, Page: cmp.Or(page, pageTable)})
+	e.found = append(e.found, Finding{Reason: reason, Message: strings.TrimSpace(message), Do: do, Page: cmp.Or(page, pageTable)})
 }
 
 // has reports whether one of the reasons was found.

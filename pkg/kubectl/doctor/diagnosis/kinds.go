@@ -136,7 +136,7 @@ var kinds = append(append([]kind{
 	{reason: ConfigMissing, link: enabledLink, page: pageConfigure, own: true},
 	{reason: ConfigurationRefused, link: enabledLink, page: pageValid, own: true},
 	{reason: RegistrationRefused, link: enabledLink},
-	{reason: NotConfigured, link: enabledLink},
+	{reason: NotConfigured, link: enabledLink, own: true},
 	{reason: ConfigurationPending, link: enabledLink, page: pageRollout, aside: true},
 
 	{reason: WorkMissing, link: shippedLink},
