@@ -5,7 +5,7 @@ package doctor
 // beforeInstalling are faults of a hub without the add-on.
 var beforeInstalling = []fault{
 	{name: "no hub", ask: "--kubeconfig=$SPOKE", text: "is not a hub of Open Cluster Management"},
-	{name: "not installed", want: "NotInstalled", text: "make deploy-example", after: "ControllerMissing", ask: "cluster1"},
+	{name: "not installed", want: "NotInstalled", text: "in the way that your hub uses", after: "ControllerMissing", ask: "cluster1"},
 	{name: "not installed, all clusters", want: "NotInstalled", ask: "--output=json"},
 }
 
@@ -27,7 +27,7 @@ var ofHub = []fault{
 		begin: `hub delete clusterrolebinding open-cluster-management:helloworld-controller`, repair: `eval "$DEPLOY"`},
 	{name: "agents' rights", want: "HubRoleMissing", text: "open-cluster-management:helloworld-addon:agent",
 		begin: `hub delete clusterrole open-cluster-management:helloworld-addon:agent`, repair: `eval "$DEPLOY"`},
-	{name: "CRD missing", want: "CRDsMissing", text: "deploy/base/crds",
+	{name: "CRD missing", want: "CRDsMissing", text: "upgrade the chart",
 		begin: `hub delete crd configmapmirrors.helloworld.open-cluster-management.io`, repair: `eval "$DEPLOY"; hub rollout restart deployment -n open-cluster-management helloworld-controller; pods`},
 	{name: "nobody approves", want: "ControllerNotRunning", after: "SecretMissing",
 		begin:  `hub scale deployment -n open-cluster-management helloworld-controller --replicas=0; spoke delete secret -n "$NS" $secret`,
@@ -36,7 +36,7 @@ var ofHub = []fault{
 		begin: `hub scale deployment -n open-cluster-management helloworld-controller --replicas=0; spoke delete secret -n "$NS" $secret
 			label=open-cluster-management.io/addon-name=helloworld,open-cluster-management.io/cluster-name=$CLUSTER
 			for ((i = 0; i < 60; i++)); do
-			  request=$(hub get csr -l "$label" -o 'jsonpath={range .items[?(!@.status.certificate)]}{.metadata.name}{end}')
+			  request=$(hub get csr -l "$label" -o 'go-template={{range .items}}{{if not .status.certificate}}{{.metadata.name}}{{end}}{{end}}')
 			  [[ -z $request ]] || break
 			  sleep 1
 			done
@@ -75,8 +75,7 @@ var perCluster = [3][]fault{
 		{name: "no certificate", want: "CertificateMissing", begin: `alone; drop tls.crt`, repair: `renew`},
 		{name: "damaged certificate", want: "CertificateInvalid", begin: `alone; put tls.crt x`, repair: `renew`},
 		{name: "certificate of another", want: "CertificateForOther", repair: `renew`,
-			begin: `alone; data=$(spoke get secret -n $ocm hub-kubeconfig-secret -o 'jsonpath={"tls.crt":"{.data.tls\.crt}","tls.key":"{.data.tls\.key}"}' | sed 's/^/{"data":{/; s/$/}}/')
-				data=$(printf '{"data":{"tls.crt":"%s","tls.key":"%s"}}' "$(spoke get secret -n $ocm hub-kubeconfig-secret -o 'jsonpath={.data.tls\.crt}')" "$(spoke get secret -n $ocm hub-kubeconfig-secret -o 'jsonpath={.data.tls\.key}')")
+			begin: `alone; data=$(printf '{"data":{"tls.crt":"%s","tls.key":"%s"}}' "$(spoke get secret -n $ocm hub-kubeconfig-secret -o 'jsonpath={.data.tls\.crt}')" "$(spoke get secret -n $ocm hub-kubeconfig-secret -o 'jsonpath={.data.tls\.key}')")
 				spoke patch secret -n "$NS" $secret --type=merge -p "$data"`},
 		{name: "ten requests of somebody", want: "TooManyRequests", text: "delete csr -l", after: "SecretMissing", repair: `hub delete csr -l doctor=requests`,
 			begin: `request=$(openssl req -new -newkey rsa:2048 -nodes -keyout /dev/null -subj /CN=x 2>/dev/null | base64 -w0)
@@ -97,7 +96,7 @@ END
 			begin: `spoke patch secret -n $ocm bootstrap-hub-kubeconfig --type=merge -p '{"stringData":{"kubeconfig":"{"}}'`},
 		{name: "bootstrap kubeconfig missing", want: "RegistrationPodWaits", text: "situation 3", repair: `bootstrap`,
 			begin: `spoke delete secret -n $ocm bootstrap-hub-kubeconfig`},
-		{name: "situation 3: bootstrap kubeconfig expired", want: "BootstrapInvalid", text: "situation 3", repair: `bootstrap`, begin: `bootstrap --expired`},
+		{name: "situation 3: bootstrap kubeconfig expired", want: "BootstrapInvalid", advice: true, text: "situation 3", repair: `bootstrap`, begin: `bootstrap --expired`},
 		{name: "situation 4: neither valid", want: "RegistrationRetries", text: "situation 4",
 			begin:  `sandbox stop "$CLUSTER/registration-agent"; bootstrap --expired; spoke delete secret -n $ocm hub-kubeconfig-secret; sandbox start "$CLUSTER/registration-agent"`,
 			repair: `bootstrap`},
@@ -127,7 +126,7 @@ END
 		{name: "no such configuration", want: "ConfigurationRefused", text: "nothing",
 			begin:  `hub patch managedclusteraddon -n "$CLUSTER" helloworld --type=merge -p '{"spec":{"configs":[{"group":"addon.open-cluster-management.io","resource":"addondeploymentconfigs","namespace":"default","name":"nothing"}]}}'`,
 			repair: `unconfigure`},
-		{name: "misspelt variable", want: "ConfigurationIgnored", text: "DeletionHolt", begin: `configure '{"agentInstallNamespace":"'"$NS"'","customizedVariables":[{"name":"DeletionHolt","value":"1m"}]}'`, repair: `unconfigure`},
+		{name: "misspelt variable", want: "ConfigurationIgnored", advice: true, text: "DeletionHolt", begin: `configure '{"agentInstallNamespace":"'"$NS"'","customizedVariables":[{"name":"DeletionHolt","value":"1m"}]}'`, repair: `unconfigure`},
 		{name: "no node", want: "AgentNotScheduled", begin: `configure '{"agentInstallNamespace":"'"$NS"'","nodePlacement":{"nodeSelector":{"doctor":"nowhere"}}}'; pods`, repair: `unconfigure`},
 		{name: "no image", want: "AgentImageNotPulled", text: "example.com", begin: `configure '{"agentInstallNamespace":"'"$NS"'","registries":[{"source":"quay.io/open-cluster-management","mirror":"example.com/nothing"}]}'; pods`, repair: `unconfigure`},
 		{name: "quota", want: "AgentNotCreated", text: "exceeded quota", begin: `quota; pods`, repair: `spoke delete quota -n "$NS" doctor; spoke rollout restart deployment -n "$NS" helloworld-agent`},

@@ -3,7 +3,8 @@
 // this one reads the hub and, with a kubeconfig of it, the managed cluster, and prints.
 //
 // It writes nothing. It creates SubjectAccessReviews, which an API server answers and does not store, to learn what
-// others may do. What it may not read is said, and does not stop it.
+// others may do. It lists what it could not read, and does not judge that. It takes what a managed cluster says for
+// untrusted: it connects to no address and reads no file that a cluster names.
 package doctor
 
 import (
@@ -20,8 +21,10 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/clock"
 
 	"open-cluster-management.io/helloworld-addon/pkg/kubectl/doctor/diagnosis"
+	"open-cluster-management.io/helloworld-addon/pkg/kubectl/shell"
 	"open-cluster-management.io/helloworld-addon/pkg/kubectl/status"
 	"open-cluster-management.io/helloworld-addon/pkg/kubectl/terminal"
 )
@@ -53,7 +56,7 @@ func (o Options) Validate() error {
 
 func (o Options) managed() bool { return o.ManagedKubeconfig != "" || o.ManagedContext != "" }
 
-const example = `  # why the add-on is not well, on every cluster where it is not
+const example = `  # every cluster with a fault
   kubectl helloworld doctor
 
   # one cluster
@@ -100,14 +103,14 @@ func run(ctx context.Context, o Options, config genericclioptions.RESTClientGett
 	if err != nil {
 		return err
 	}
-	hub.kubectl = kubectlOf(config)
+	hub.flags = flagsOf(config)
 	var managed *managedCluster
 	if o.managed() {
-		if managed, err = o.connect(config); err != nil {
+		if managed, err = o.connect(ctx, config, restConfig); err != nil {
 			return err
 		}
 	}
-	now := time.Now()
+	now := clock.RealClock{}.Now()
 	all, err := hub.gather(ctx, o.Clusters, now)
 	if err != nil {
 		return err
@@ -119,9 +122,6 @@ func run(ctx context.Context, o Options, config genericclioptions.RESTClientGett
 		}
 		report.add(diagnosis.Examine(facts))
 	}
-	if report.all {
-		report.Clusters = slices.DeleteFunc(report.Clusters, func(d diagnosis.Diagnosis) bool { return d.Well })
-	}
 	if err := report.print(o.Output, streams.Out, terminal.HasColors(streams.Out, os.LookupEnv)); err != nil {
 		return err
 	}
@@ -132,24 +132,24 @@ func run(ctx context.Context, o Options, config genericclioptions.RESTClientGett
 }
 
 // connect returns a client of the managed cluster.
-func (o Options) connect(config genericclioptions.RESTClientGetter) (*managedCluster, error) {
+func (o Options) connect(ctx context.Context, config genericclioptions.RESTClientGetter, hub *rest.Config) (*managedCluster, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	kubectl := "kubectl"
+	flags := ""
 	if o.ManagedKubeconfig != "" {
 		rules = &clientcmd.ClientConfigLoadingRules{ExplicitPath: o.ManagedKubeconfig}
-		kubectl += " --kubeconfig=" + o.ManagedKubeconfig
+		flags += " " + shell.Quote("--kubeconfig="+o.ManagedKubeconfig)
 	} else if path := explicitKubeconfig(config); path != "" {
 		rules.ExplicitPath = path
-		kubectl += " --kubeconfig=" + path
+		flags += " " + shell.Quote("--kubeconfig="+path)
 	}
 	if o.ManagedContext != "" {
-		kubectl += " --context=" + o.ManagedContext
+		flags += " " + shell.Quote("--context="+o.ManagedContext)
 	}
 	restConfig, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: o.ManagedContext}).ClientConfig()
 	if err != nil {
 		return nil, fmt.Errorf("read the kubeconfig of the managed cluster: %w", err)
 	}
-	return newManagedCluster(restConfig, kubectl)
+	return newManagedCluster(ctx, restConfig, hub, flags)
 }
 
 // explicitKubeconfig returns the value of --kubeconfig, or an empty string.
@@ -160,22 +160,23 @@ func explicitKubeconfig(config genericclioptions.RESTClientGetter) string {
 	return ""
 }
 
-// kubectlOf returns how the commands for the hub begin: with the flags that led there.
-func kubectlOf(config genericclioptions.RESTClientGetter) string {
-	kubectl := "kubectl"
+// flagsOf returns the flags with which the user reached the hub, each after a space.
+func flagsOf(config genericclioptions.RESTClientGetter) string {
+	text := ""
 	flags, ok := config.(*genericclioptions.ConfigFlags)
 	if !ok {
-		return kubectl
+		return text
 	}
 	for _, flag := range []struct {
 		name  string
 		value *string
-	}{{"kubeconfig", flags.KubeConfig}, {"context", flags.Context}, {"as", flags.Impersonate}} {
+	}{{"kubeconfig", flags.KubeConfig}, {"context", flags.Context}, {"cluster", flags.ClusterName}, {"user", flags.AuthInfoName},
+		{"server", flags.APIServer}, {"as", flags.Impersonate}} {
 		if flag.value != nil && *flag.value != "" {
-			kubectl += fmt.Sprintf(" --%s=%s", flag.name, *flag.value)
+			text += " " + shell.Quote("--"+flag.name+"="+*flag.value)
 		}
 	}
-	return kubectl
+	return text
 }
 
 // requestTimeout is how long one request may take, unless --request-timeout is set.

@@ -3,6 +3,7 @@ package doctor
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -62,7 +63,9 @@ func ask(t *testing.T, server string, arguments ...string) (string, error) {
 
 // TestAsk: what may not be read is said once, and is taken for unknown.
 func TestAsk(t *testing.T) {
-	forbidden := hubWith(t, http.StatusForbidden, map[string]string{clusterPath: two, addOnPath: enabled})
+	const inNamespace = "/apis/addon.open-cluster-management.io/v1alpha1/namespaces/%s/managedclusteraddons"
+	forbidden := hubWith(t, http.StatusForbidden, map[string]string{clusterPath: two, addOnPath: enabled,
+		fmt.Sprintf(inNamespace, "cluster1"): enabled, fmt.Sprintf(inNamespace, "cluster2"): `{"kind":"ManagedClusterAddOnList","apiVersion":"addon.open-cluster-management.io/v1alpha1","items":[]}`})
 	for _, c := range []struct {
 		name, reason string
 		server       string
@@ -74,7 +77,8 @@ func TestAsk(t *testing.T) {
 			`{"spec":{"hubAcceptsClient":true}}`, "1 cluster examined, 1 not well."}, 1},
 		{"one that is well as far as is known", "", forbidden, []string{"cluster2"}, []string{"Not judged: cannot read RoleBindings: "}, 1},
 		{"a hub without the add-on", "nothing is forbidden there", hubWith(t, http.StatusNotFound, map[string]string{clusterPath: two}), nil,
-			[]string{"1. NotInstalled", "- ControllerMissing", "make deploy-example"}, 1},
+			[]string{"1. NotInstalled", "- ControllerMissing", "- Install the add-on, in the way that your hub uses"}, 1},
+		{"add-ons that may not be read", "nothing is known then", hubWith(t, http.StatusForbidden, map[string]string{clusterPath: two}), nil, []string{"list ManagedClusterAddOns of"}, 2},
 		{"no hub", "", hubWith(t, http.StatusNotFound, nil), nil, []string{"is not a hub of Open Cluster Management"}, 2},
 		{"a managed cluster without a name", "whose would it be", forbidden, []string{"--managed-context=x"}, []string{"about one cluster: name it, instead of 0"}, 2},
 		{"a format", "", forbidden, []string{"-o", "xml"}, []string{"--output=xml: use one of json, yaml"}, 2},

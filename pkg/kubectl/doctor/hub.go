@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -47,12 +48,14 @@ const (
 
 // hub reads a hub.
 type hub struct {
-	host, kubectl string
-	kube          kubernetes.Interface
-	addOns        addonclient.Interface
-	clusters      clusterclient.Interface
-	works         workclient.Interface
-	dynamic       dynamic.Interface
+	host string
+	// flags are those with which kubectl reaches the hub, each after a space.
+	flags    string
+	kube     kubernetes.Interface
+	addOns   addonclient.Interface
+	clusters clusterclient.Interface
+	works    workclient.Interface
+	dynamic  dynamic.Interface
 }
 
 func newHub(config *rest.Config) (*hub, error) {
@@ -93,19 +96,8 @@ func (r *reading) read(resource diagnosis.Resource, get func() error) {
 // done waits for all, and returns what could not be read, sorted.
 func (r *reading) done() []diagnosis.NotRead {
 	r.group.Wait()
-	slices.SortStableFunc(r.notRead, func(a, b diagnosis.NotRead) int { return compare(a.Resource, b.Resource) })
+	slices.SortStableFunc(r.notRead, func(a, b diagnosis.NotRead) int { return cmp.Compare(a.Resource, b.Resource) })
 	return slices.CompactFunc(r.notRead, func(a, b diagnosis.NotRead) bool { return a.Resource == b.Resource })
-}
-
-func compare(a, b diagnosis.Resource) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	default:
-		return 0
-	}
 }
 
 // objects are what was read of the clusters.
@@ -117,6 +109,8 @@ type objects struct {
 	bindings map[string]*rbacv1.RoleBinding
 	mirrors  map[string]*v1alpha1.ConfigMapMirror
 	events   map[string][]corev1.Event
+	// mirrorsServed reports whether the hub has the CRD of ConfigMapMirrors.
+	mirrorsServed bool
 }
 
 // gather returns the facts of these clusters, or of all that have the add-on. Without one, it returns the hub's alone.
@@ -128,21 +122,24 @@ func (h *hub) gather(ctx context.Context, names []string, now time.Time) ([]diag
 	if len(names) == 1 {
 		namespace = names[0]
 	}
-	served, err := h.gatherClusters(ctx, r, all, namespace, names)
+	err := h.gatherClusters(ctx, r, all, namespace, names)
+	notRead := r.done()
 	if err != nil {
 		return nil, err
 	}
-	notRead := r.done()
-	facts.MirrorsServed = served()
+	if i := slices.IndexFunc(notRead, func(n diagnosis.NotRead) bool { return n.Resource == diagnosis.AddOns }); i >= 0 {
+		return nil, fmt.Errorf("list ManagedClusterAddOns of %s: %s", h.host, notRead[i].Error)
+	}
+	facts.MirrorsServed = all.mirrorsServed
 	if len(names) == 0 {
 		names = slices.Sorted(maps.Keys(all.addOns))
 	}
 	if len(names) == 0 {
-		return []diagnosis.Facts{{Now: now, Kubectl: h.kubectl, Hub: facts, NotRead: notRead}}, nil
+		return []diagnosis.Facts{{Now: now, Flags: h.flags, Hub: *facts, NotRead: notRead}}, nil
 	}
 	var result []diagnosis.Facts
 	for _, name := range names {
-		f := diagnosis.Facts{Now: now, Cluster: name, Kubectl: h.kubectl, Hub: facts, ManagedCluster: all.clusters[name], AddOn: all.addOns[name],
+		f := diagnosis.Facts{Now: now, Cluster: name, Flags: h.flags, Hub: *facts, ManagedCluster: all.clusters[name], AddOn: all.addOns[name],
 			Works: all.works[name], Requests: all.requests[name], Binding: all.bindings[name], Mirror: all.mirrors[name], Events: all.events[name], NotRead: notRead}
 		if f.AddOn != nil {
 			f.Hosting = all.clusters[f.AddOn.Annotations[addonv1beta1.HostingClusterNameAnnotationKey]]
@@ -160,21 +157,21 @@ func each[T runtime.Object](ctx context.Context, options metav1.ListOptions, lis
 	})
 }
 
-// gatherClusters reads what belongs to clusters. served reports, when all is read, whether the hub serves ConfigMapMirrors.
-func (h *hub) gatherClusters(ctx context.Context, r *reading, all *objects, namespace string, names []string) (served func() bool, err error) {
+// gatherClusters reads what belongs to clusters.
+func (h *hub) gatherClusters(ctx context.Context, r *reading, all *objects, namespace string, names []string) error {
 	// An API that the hub does not serve makes it no hub: nothing else is worth an answer then.
 	all.clusters = map[string]*clusterv1.ManagedCluster{}
-	err = each(ctx, metav1.ListOptions{}, func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	err := each(ctx, metav1.ListOptions{}, func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 		return h.clusters.ClusterV1().ManagedClusters().List(ctx, o)
 	}, func(c *clusterv1.ManagedCluster) { all.clusters[c.Name] = c })
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, fmt.Errorf("%s is not a hub of Open Cluster Management: it serves no ManagedClusters; name the hub by --context or --kubeconfig, "+
+		return fmt.Errorf("%s is not a hub of Open Cluster Management: it serves no ManagedClusters; name the hub by --context or --kubeconfig, "+
 			"or install OCM there (clusteradm init)", h.host)
 	case apierrors.IsForbidden(err):
 		r.read(diagnosis.ManagedClusters, func() error { return err })
 	case err != nil:
-		return nil, fmt.Errorf("list ManagedClusters of %s: %w", h.host, err)
+		return fmt.Errorf("list ManagedClusters of %s: %w", h.host, err)
 	}
 	byName := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", manifests.AddonName).String()}
 	r.read(diagnosis.AddOns, func() error {
@@ -210,6 +207,12 @@ func (h *hub) gatherClusters(ctx context.Context, r *reading, all *objects, name
 			all.requests[c.Labels[clusterLabel]] = append(all.requests[c.Labels[clusterLabel]], c)
 		})
 	})
+	h.gatherNamespaces(ctx, r, all, namespace, byName)
+	return nil
+}
+
+// gatherNamespaces reads what the clusters' namespaces have beside ManagedClusterAddOns.
+func (h *hub) gatherNamespaces(ctx context.Context, r *reading, all *objects, namespace string, byName metav1.ListOptions) {
 	r.read(diagnosis.Bindings, func() error {
 		all.bindings = map[string]*rbacv1.RoleBinding{}
 		return each(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", manifests.HubRole).String()},
@@ -217,7 +220,6 @@ func (h *hub) gatherClusters(ctx context.Context, r *reading, all *objects, name
 				return h.kube.RbacV1().RoleBindings(namespace).List(ctx, o)
 			}, func(b *rbacv1.RoleBinding) { all.bindings[b.Namespace] = b })
 	})
-	mirrorsServed := true
 	r.read(diagnosis.Mirrors, func() error {
 		all.mirrors = map[string]*v1alpha1.ConfigMapMirror{}
 		err := each(ctx, byName, func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
@@ -228,21 +230,22 @@ func (h *hub) gatherClusters(ctx context.Context, r *reading, all *objects, name
 				all.mirrors[m.Namespace] = m
 			}
 		})
-		mirrorsServed = !apierrors.IsNotFound(err)
+		all.mirrorsServed = !apierrors.IsNotFound(err)
 		return err
 	})
 	if namespace != metav1.NamespaceAll {
 		r.read(diagnosis.Events, func() error {
-			return each(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=ConfigMap"}, func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			err := each(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=ConfigMap"}, func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 				return h.kube.CoreV1().Events(namespace).List(ctx, o)
 			}, func(e *corev1.Event) { all.events[namespace] = append(all.events[namespace], *e) })
+			byTime(all.events[namespace])
+			return err
 		})
 	}
-	return func() bool { return mirrorsServed }, nil
 }
 
 // gatherHub reads what all clusters have in common. The facts are complete when r is done.
-func (h *hub) gatherHub(ctx context.Context, r *reading) diagnosis.Hub {
+func (h *hub) gatherHub(ctx context.Context, r *reading) *diagnosis.Hub {
 	facts := &diagnosis.Hub{}
 	r.read(diagnosis.AddOnDefinition, func() error {
 		definition, err := h.addOns.AddonV1alpha1().ClusterManagementAddOns().Get(ctx, manifests.AddonName, metav1.GetOptions{})
@@ -255,12 +258,10 @@ func (h *hub) gatherHub(ctx context.Context, r *reading) diagnosis.Hub {
 		}
 		return nil
 	})
-	r.read(diagnosis.Controller, func() error { return h.gatherController(ctx, facts) })
+	r.read(diagnosis.Controller, func() error { return h.gatherController(ctx, r, facts) })
 	r.read(diagnosis.HubRole, func() error {
-		role, err := h.kube.RbacV1().ClusterRoles().Get(ctx, manifests.HubRole, metav1.GetOptions{})
-		if err == nil {
-			facts.Role = role
-		}
+		_, err := h.kube.RbacV1().ClusterRoles().Get(ctx, manifests.HubRole, metav1.GetOptions{})
+		facts.HasRole = err == nil
 		return err
 	})
 	r.read(diagnosis.Configs, func() error {
@@ -269,30 +270,24 @@ func (h *hub) gatherHub(ctx context.Context, r *reading) diagnosis.Hub {
 			return h.addOns.AddonV1alpha1().AddOnDeploymentConfigs(metav1.NamespaceAll).List(ctx, o)
 		}, func(c *addonv1alpha1.AddOnDeploymentConfig) { facts.Configs[c.Namespace+"/"+c.Name] = true })
 	})
-	r.group.Wait()
-	return *facts
+	return facts
 }
 
 // gatherController reads the controller's Deployment, pods, lease and rights.
-func (h *hub) gatherController(ctx context.Context, facts *diagnosis.Hub) error {
+func (h *hub) gatherController(ctx context.Context, r *reading, facts *diagnosis.Hub) error {
 	deployment, err := h.controller(ctx)
 	if err != nil || deployment == nil {
 		return err
 	}
-	facts.Controller, err = workload(ctx, h.kube, deployment)
-	if err != nil {
+	facts.Controller = &diagnosis.Workload{Deployment: deployment}
+	r.read(diagnosis.ControllerPods, func() error { return addPods(ctx, h.kube, facts.Controller) })
+	r.read(diagnosis.ControllerRole, func() error {
+		var err error
+		user := fmt.Sprintf("system:serviceaccount:%s:%s", deployment.Namespace, deployment.Spec.Template.Spec.ServiceAccountName)
+		facts.ControllerDenied, err = denied(ctx, h.kube, user, controllerRights)
 		return err
-	}
-	lease, err := h.kube.CoordinationV1().Leases(deployment.Namespace).Get(ctx, manifests.ControllerName, metav1.GetOptions{})
-	if err != nil && !apierrors.IsNotFound(err) {
-		return err
-	}
-	if err == nil {
-		facts.Lease = lease
-	}
-	user := fmt.Sprintf("system:serviceaccount:%s:%s", deployment.Namespace, deployment.Spec.Template.Spec.ServiceAccountName)
-	facts.ControllerDenied, err = denied(ctx, h.kube, user, controllerRights)
-	return err
+	})
+	return found(&facts.Lease)(h.kube.CoordinationV1().Leases(deployment.Namespace).Get(ctx, manifests.ControllerName, metav1.GetOptions{}))
 }
 
 // controller returns the controller's Deployment, in whatever namespace it is, or nil.
@@ -300,7 +295,7 @@ func (h *hub) controller(ctx context.Context) (*appsv1.Deployment, error) {
 	selector := metav1.ListOptions{LabelSelector: controllerNameKey + "=" + manifests.ControllerName}
 	list, err := h.kube.AppsV1().Deployments(metav1.NamespaceAll).List(ctx, selector)
 	if apierrors.IsForbidden(err) {
-		list, err = h.kube.AppsV1().Deployments("open-cluster-management").List(ctx, selector)
+		list, err = h.kube.AppsV1().Deployments(diagnosis.ControllerNamespace).List(ctx, selector)
 	}
 	if err != nil || len(list.Items) == 0 {
 		return nil, err
@@ -310,7 +305,7 @@ func (h *hub) controller(ctx context.Context) (*appsv1.Deployment, error) {
 
 // controllerRights are those without which the controller does not do its work: see deploy/base/rbac.yaml.
 var controllerRights = []authorizationv1.ResourceAttributes{
-	{Group: "addon.open-cluster-management.io", Resource: "managedclusteraddons", Verb: "list"},
+	{Group: "addon.open-cluster-management.io", Resource: "managedclusteraddons", Verb: "list", Name: manifests.AddonName},
 	{Group: "addon.open-cluster-management.io", Resource: "managedclusteraddons", Subresource: "status", Verb: "patch", Name: manifests.AddonName},
 	{Group: "work.open-cluster-management.io", Resource: "manifestworks", Verb: "create"},
 	{Group: "certificates.k8s.io", Resource: "certificatesigningrequests", Subresource: "approval", Verb: "update"},
@@ -324,9 +319,6 @@ var controllerRights = []authorizationv1.ResourceAttributes{
 func denied(ctx context.Context, kube kubernetes.Interface, user string, rights []authorizationv1.ResourceAttributes) ([]string, error) {
 	var lacks []string
 	for _, right := range rights {
-		if right.Resource == "managedclusteraddons" && right.Verb == "list" {
-			right.Name = manifests.AddonName // it may list those of its name alone
-		}
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: user,
 			Groups: []string{"system:serviceaccounts", "system:authenticated"}, ResourceAttributes: &right}}
 		answer, err := kube.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
@@ -344,14 +336,13 @@ func denied(ctx context.Context, kube kubernetes.Interface, user string, rights 
 	return lacks, nil
 }
 
-// workload returns a Deployment with its pods and their events.
-func workload(ctx context.Context, kube kubernetes.Interface, deployment *appsv1.Deployment) (*diagnosis.Workload, error) {
-	w := &diagnosis.Workload{Deployment: deployment}
-	selector, err := metav1.LabelSelectorAsSelector(deployment.Spec.Selector)
+// addPods adds the pods of a Deployment, and the events about them.
+func addPods(ctx context.Context, kube kubernetes.Interface, w *diagnosis.Workload) error {
+	selector, err := metav1.LabelSelectorAsSelector(w.Deployment.Spec.Selector)
 	if err != nil {
-		return w, nil // an API server accepts no such Deployment
+		return err
 	}
-	return w, podsOf(ctx, kube, deployment.Namespace, selector.String(), w)
+	return podsOf(ctx, kube, w.Deployment.Namespace, selector.String(), w)
 }
 
 // podsOf adds the pods that a selector selects, and the events about them.
@@ -374,8 +365,13 @@ func podsOf(ctx context.Context, kube kubernetes.Interface, namespace, selector 
 			w.Events = append(w.Events, event)
 		}
 	}
-	slices.SortStableFunc(w.Events, func(a, b corev1.Event) int { return lastSeen(a).Compare(lastSeen(b)) })
+	byTime(w.Events)
 	return nil
+}
+
+// byTime sorts events, the latest last.
+func byTime(events []corev1.Event) {
+	slices.SortStableFunc(events, func(a, b corev1.Event) int { return lastSeen(a).Compare(lastSeen(b)) })
 }
 
 func lastSeen(e corev1.Event) time.Time {

@@ -3,15 +3,15 @@ package doctor
 import (
 	"context"
 	"fmt"
-	"strings"
+	"slices"
 	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	addonv1beta1 "open-cluster-management.io/api/addon/v1beta1"
 	operatorclient "open-cluster-management.io/api/client/operator/clientset/versioned"
 	operatorv1 "open-cluster-management.io/api/operator/v1"
@@ -23,12 +23,16 @@ import (
 
 // managedCluster reads the cluster where the agents run: the managed one, or in hosted mode the hosting one.
 type managedCluster struct {
-	kubectl   string
+	// flags are those with which kubectl reaches it, each after a space.
+	flags     string
 	kube      kubernetes.Interface
 	operators operatorclient.Interface
+	// hub is how the person who asks reaches the hub.
+	hub *rest.Config
 }
 
-func newManagedCluster(config *rest.Config, kubectl string) (*managedCluster, error) {
+// newManagedCluster returns a reader of a cluster that answers.
+func newManagedCluster(ctx context.Context, config, hub *rest.Config, flags string) (*managedCluster, error) {
 	c := limited(config)
 	kube, err := kubernetes.NewForConfig(c)
 	if err != nil {
@@ -38,20 +42,26 @@ func newManagedCluster(config *rest.Config, kubectl string) (*managedCluster, er
 	if err != nil {
 		return nil, fmt.Errorf("create the clients of %s: %w", c.Host, err)
 	}
-	return &managedCluster{kubectl: kubectl, kube: kube, operators: operators}, nil
+	if err := kube.CoreV1().RESTClient().Get().AbsPath("/version").Do(ctx).Error(); err != nil {
+		return nil, fmt.Errorf("ask the managed cluster %s for its version: %w", c.Host, err)
+	}
+	return &managedCluster{flags: flags, kube: kube, operators: operators, hub: hub}, nil
 }
 
-// gather adds what is known of the managed cluster.
+// gather adds what is known of the managed cluster, if it is the right one.
 func (m *managedCluster) gather(ctx context.Context, f *diagnosis.Facts) {
-	facts, r := &diagnosis.Managed{Kubectl: m.kubectl, OCM: map[string]*diagnosis.Workload{}}, &reading{}
-	namespace, hosted := manifests.DefaultInstallNamespace, false
-	if f.AddOn != nil {
-		if f.AddOn.Status.Namespace != "" {
-			namespace = f.AddOn.Status.Namespace
-		}
-		hosted = f.AddOn.Annotations[addonv1beta1.HostingClusterNameAnnotationKey] != ""
+	facts, r := &diagnosis.Managed{Flags: m.flags}, &reading{}
+	namespace := diagnosis.InstallNamespace(f.AddOn)
+	hosted := f.AddOn != nil && f.AddOn.Annotations[addonv1beta1.HostingClusterNameAnnotationKey] != ""
+	known, err := m.gatherRegistration(ctx, f, hosted, facts, r)
+	if err != nil {
+		r.read(diagnosis.Secrets, func() error { return err })
 	}
-	r.read(diagnosis.Secrets, func() error { return m.gatherRegistration(ctx, f, hosted, facts, r) })
+	if !known {
+		// What is missing on a cluster that may be another one means nothing.
+		f.NotRead = append(slices.Clone(f.NotRead), r.done()...)
+		return
+	}
 	r.read(diagnosis.AgentNamespace, func() error {
 		return found(&facts.Namespace)(m.kube.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{}))
 	})
@@ -69,25 +79,24 @@ func (m *managedCluster) gather(ctx context.Context, f *diagnosis.Facts) {
 		if err != nil {
 			return err
 		}
-		facts.Agent, err = workload(ctx, m.kube, deployment)
-		return err
+		facts.Agent = &diagnosis.Workload{Deployment: deployment}
+		r.read(diagnosis.AgentPods, func() error { return addPods(ctx, m.kube, facts.Agent) })
+		return nil
 	})
-	r.read(diagnosis.AgentRights, func() error {
-		var err error
-		if !hosted { // its rights are on another cluster then
+	if !hosted { // its rights are on another cluster then
+		r.read(diagnosis.AgentRights, func() error {
+			var err error
 			facts.Denied, err = denied(ctx, m.kube, fmt.Sprintf("system:serviceaccount:%s:%s", namespace, manifests.AgentServiceAccount), agentRights(namespace))
-		}
-		return err
-	})
-	if f.AddOn != nil && f.AddOn.DeletionTimestamp != nil {
-		r.read(diagnosis.AgentPods, func() error {
-			hook := &diagnosis.Workload{}
-			err := podsOf(ctx, m.kube, namespace, controllerNameKey+"="+manifests.UninstallJob, hook)
-			facts.Hook = hook
 			return err
 		})
 	}
-	f.NotRead = append(f.NotRead[:len(f.NotRead):len(f.NotRead)], r.done()...)
+	if f.AddOn != nil && f.AddOn.DeletionTimestamp != nil {
+		facts.Hook = &diagnosis.Workload{}
+		r.read(diagnosis.AgentPods, func() error {
+			return podsOf(ctx, m.kube, namespace, controllerNameKey+"="+manifests.UninstallJob, facts.Hook)
+		})
+	}
+	f.NotRead = append(slices.Clone(f.NotRead), r.done()...)
 	f.Managed = facts
 }
 
@@ -112,39 +121,36 @@ func agentRights(namespace string) []authorizationv1.ResourceAttributes {
 		authorizationv1.ResourceAttributes{Namespace: namespace, Group: "coordination.k8s.io", Resource: "leases", Verb: "update", Name: manifests.AgentLease})
 }
 
-// gatherRegistration reads the Klusterlet, OCM's agents and their Secrets.
-func (m *managedCluster) gatherRegistration(ctx context.Context, f *diagnosis.Facts, hosted bool, managed *diagnosis.Managed, r *reading) error {
-	facts := registration.Facts{Now: f.Now, Kubectl: m.kubectl, Namespace: "open-cluster-management-agent"}
+// gatherRegistration reads the Klusterlet, OCM's agents and their Secrets. known reports whether this is a managed cluster of
+// OCM, or the hosting cluster of this one: whose it is, the facts tell.
+func (m *managedCluster) gatherRegistration(ctx context.Context, f *diagnosis.Facts, hosted bool, managed *diagnosis.Managed, r *reading) (known bool, err error) {
+	facts := registration.Facts{Now: f.Now, Kubectl: "kubectl" + m.flags, KubectlHub: "kubectl" + f.Flags,
+		Klusterlet: registration.DefaultKlusterlet, Namespace: registration.DefaultNamespace}
 	if hosted {
-		facts.Mode, facts.Namespace = operatorv1.InstallModeHosted, "klusterlet-"+f.Cluster
+		facts.Mode, facts.Klusterlet = operatorv1.InstallModeHosted, "klusterlet-"+f.Cluster
+		facts.Namespace = facts.Klusterlet
 	}
-	if k := m.klusterlet(ctx, f.Cluster, hosted, r); k != nil {
+	k := m.klusterlet(ctx, f.Cluster, hosted, r)
+	if k != nil {
 		applyKlusterlet(&facts, k)
 	}
-	names := []string{registration.BootstrapSecret}
-	if facts.SeveralHubs {
-		names = nil
-		for _, b := range facts.Bootstraps {
-			names = append(names, b.Name)
-		}
+	if !facts.SeveralHubs {
+		facts.Bootstraps = []registration.Bootstrap{{Secret: registration.Secret{Name: registration.BootstrapSecret}}}
 	}
-	facts.Bootstraps = nil
-	for _, name := range names {
-		secret, err := m.secret(ctx, facts.Namespace, name)
-		if err != nil {
-			return err
-		}
-		facts.Bootstraps = append(facts.Bootstraps, registration.Bootstrap{Secret: secret, Rejected: rejected(ctx, secret)})
+	if facts.Hub, err = m.secret(ctx, facts.Namespace, registration.HubSecret); err != nil {
+		return k != nil && k.Spec.ClusterName == f.Cluster, err
 	}
-	hub, err := m.secret(ctx, facts.Namespace, registration.HubSecret)
-	if err != nil {
-		return err
-	}
-	if facts.Hub = hub; !hub.Exists && !facts.Bootstraps[0].Exists {
-		// A cluster without any of them is no managed cluster, or its klusterlet is elsewhere.
-		if _, err := m.kube.CoreV1().Namespaces().Get(ctx, facts.Namespace, metav1.GetOptions{}); apierrors.IsNotFound(err) {
-			return fmt.Errorf("there is no namespace %s: is this the managed cluster?", facts.Namespace)
+	known = facts.Hub.Exists
+	for i := range facts.Bootstraps {
+		b := &facts.Bootstraps[i]
+		if b.Secret, err = m.secret(ctx, facts.Namespace, b.Name); err != nil {
+			return known, err
 		}
+		b.Rejected = m.rejected(ctx, b.Secret)
+		known = known || b.Exists
+	}
+	if !known && k == nil {
+		return false, fmt.Errorf("the namespace %s has neither a hub kubeconfig nor a bootstrap kubeconfig: this is not the managed cluster, or in hosted mode not its hosting cluster", facts.Namespace)
 	}
 	managed.Registration = &facts
 	r.read(diagnosis.KlusterletPods, func() error {
@@ -152,21 +158,19 @@ func (m *managedCluster) gatherRegistration(ctx context.Context, f *diagnosis.Fa
 		if err != nil {
 			return err
 		}
-		agents := map[string]*diagnosis.Workload{}
 		for i := range list.Items {
-			if !strings.HasSuffix(list.Items[i].Name, "-agent") {
+			if !slices.Contains(diagnosis.OCMAgents(facts.Klusterlet), list.Items[i].Name) {
 				continue
 			}
-			w, err := workload(ctx, m.kube, &list.Items[i])
-			if err != nil {
+			w := &diagnosis.Workload{Deployment: &list.Items[i]}
+			managed.OCM = append(managed.OCM, w)
+			if err := addPods(ctx, m.kube, w); err != nil {
 				return err
 			}
-			agents[list.Items[i].Name] = w
 		}
-		managed.OCM = agents
 		return nil
 	})
-	return nil
+	return true, nil
 }
 
 // klusterlet returns the Klusterlet of the cluster, or nil.
@@ -178,25 +182,25 @@ func (m *managedCluster) klusterlet(ctx context.Context, cluster string, hosted 
 	}
 	for i := range list.Items {
 		k := &list.Items[i]
-		isHosted := k.Spec.DeployOption.Mode == operatorv1.InstallModeHosted || k.Spec.DeployOption.Mode == operatorv1.InstallModeSingletonHosted
-		if k.Spec.ClusterName == cluster || !hosted && !isHosted {
+		if k.Spec.ClusterName == cluster || !hosted && !isHosted(k) {
 			return k
 		}
 	}
 	return nil
 }
 
+func isHosted(k *operatorv1.Klusterlet) bool {
+	return k.Spec.DeployOption.Mode == operatorv1.InstallModeHosted || k.Spec.DeployOption.Mode == operatorv1.InstallModeSingletonHosted
+}
+
 // applyKlusterlet takes what the Klusterlet tells of its registration agent.
 func applyKlusterlet(facts *registration.Facts, k *operatorv1.Klusterlet) {
 	facts.Mode, facts.Klusterlet, facts.ClusterName = k.Spec.DeployOption.Mode, k.Name, k.Spec.ClusterName
-	facts.Namespace = k.Spec.Namespace
-	switch k.Spec.DeployOption.Mode {
-	case operatorv1.InstallModeHosted, operatorv1.InstallModeSingletonHosted:
+	switch {
+	case isHosted(k):
 		facts.Namespace = k.Name
-	default:
-		if facts.Namespace == "" {
-			facts.Namespace = "open-cluster-management-agent"
-		}
+	case k.Spec.Namespace != "":
+		facts.Namespace = k.Spec.Namespace
 	}
 	c := k.Spec.RegistrationConfiguration
 	if c == nil {
@@ -206,9 +210,11 @@ func applyKlusterlet(facts *registration.Facts, k *operatorv1.Klusterlet) {
 		facts.Driver = registration.Driver(c.RegistrationDriver.AuthType)
 	}
 	if local := c.BootstrapKubeConfigs.LocalSecrets; c.BootstrapKubeConfigs.Type == operatorv1.LocalSecrets && local != nil {
-		facts.SeveralHubs = true
 		for _, s := range local.KubeConfigSecrets {
-			facts.Bootstraps = append(facts.Bootstraps, registration.Bootstrap{Secret: registration.Secret{Name: s.Name}})
+			if len(validation.IsDNS1123Subdomain(s.Name)) == 0 {
+				facts.SeveralHubs = true
+				facts.Bootstraps = append(facts.Bootstraps, registration.Bootstrap{Secret: registration.Secret{Name: s.Name}})
+			}
 		}
 	}
 }
@@ -219,27 +225,23 @@ func (m *managedCluster) secret(ctx context.Context, namespace, name string) (re
 	case apierrors.IsNotFound(err):
 		return registration.Secret{Name: name}, nil
 	case err != nil:
-		return registration.Secret{}, err
+		return registration.Secret{Name: name}, err
 	default:
 		return registration.Secret{Name: name, Exists: true, Data: secret.Data}, nil
 	}
 }
 
-// probeTimeout is how long a hub may take to answer to a bootstrap kubeconfig. It may not be reachable from here.
+// probeTimeout is how long the hub may take to answer to a bootstrap kubeconfig.
 const probeTimeout = 5 * time.Second
 
-// rejected asks the hub of a bootstrap kubeconfig whether its user may join, and returns the answer if that is no. The review
-// that it creates is answered and not stored.
-func rejected(ctx context.Context, secret registration.Secret) string {
-	config, err := clientcmd.RESTConfigFromKubeConfig(secret.Data["kubeconfig"])
-	if err != nil {
-		return "" // the judge tells what is wrong with it
-	}
-	// Files that it names are on the cluster, and not on this machine.
-	if config.CAFile != "" || config.CertFile != "" || config.KeyFile != "" || config.BearerTokenFile != "" || config.ExecProvider != nil || config.AuthProvider != nil {
+// rejected asks the hub whether the user of a bootstrap kubeconfig may join, and returns the answer if that is no. The review that
+// it creates is answered and not stored. It goes to the hub of the person who asks, with the credentials alone: the address in
+// the kubeconfig is a managed cluster's word. It returns nothing for a kubeconfig of another hub.
+func (m *managedCluster) rejected(ctx context.Context, secret registration.Secret) string {
+	config := bootstrapLogin(secret.Data["kubeconfig"], m.hub)
+	if config == nil {
 		return ""
 	}
-	config.Timeout = probeTimeout
 	kube, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return ""
@@ -250,10 +252,8 @@ func rejected(ctx context.Context, secret registration.Secret) string {
 	switch {
 	case apierrors.IsUnauthorized(err):
 		return "401 Unauthorized"
-	case apierrors.IsForbidden(err):
-		return "403 Forbidden"
 	case err == nil && !answer.Status.Allowed:
-		return "may not create certificatesigningrequests"
+		return "it may not create certificatesigningrequests"
 	default:
 		return ""
 	}

@@ -60,7 +60,7 @@ func (r *Report) print(format string, out io.Writer, colors bool) error {
 // text returns the report for a person. Clusters with the same causes are one entry.
 func (r *Report) text(colors bool) string {
 	w := &writer{colors: colors}
-	for _, n := range notRead(r.Clusters) {
+	for _, n := range r.notRead() {
 		w.line(0, "Not judged: cannot read %s: %s", n.Resource, n.Error)
 	}
 	wrong := 0
@@ -68,7 +68,10 @@ func (r *Report) text(colors bool) string {
 		if !group[0].Well {
 			wrong += len(group)
 		}
-		w.group(group)
+		// Of all clusters, those without a finding are only counted.
+		if !r.all || len(group[0].Findings) > 0 || group[0].Cluster == "" {
+			w.group(group, len(group[0].NotRead) > 0)
+		}
 	}
 	if r.all || r.examined > 1 {
 		w.line(0, "%s examined, %d not well.", clusters(r.examined), wrong)
@@ -84,9 +87,9 @@ func clusters(n int) string {
 }
 
 // notRead returns what could not be read of any cluster, once each.
-func notRead(all []diagnosis.Diagnosis) []diagnosis.NotRead {
+func (r *Report) notRead() []diagnosis.NotRead {
 	var result []diagnosis.NotRead
-	for _, d := range all {
+	for _, d := range r.Clusters {
 		for _, n := range d.NotRead {
 			if !slices.Contains(result, n) {
 				result = append(result, n)
@@ -141,27 +144,12 @@ func (w *writer) colored(code, text string) string {
 const mostNames = 20
 
 // group writes the first of the clusters whole, and names the others.
-func (w *writer) group(group []diagnosis.Diagnosis) {
-	first := group[0]
-	switch {
-	case first.Well && first.Cluster == "":
-		w.line(0, "The hub's part of the add-on is well. No cluster has the add-on.")
-	case first.Well:
-		for _, d := range group {
-			w.line(0, "%s: nothing is wrong.", d.Cluster)
-			if v := d.Registration; v != nil {
-				w.line(0, "OCM's registration agent is in %s. %s", diagnosis.Situation(v.Situation), v.WillDo)
-			}
-		}
-	case first.Cluster == "":
-		w.line(0, "The hub:")
-	default:
-		w.line(0, "%s: not well.", first.Cluster)
-	}
-	for i, f := range first.Findings {
+func (w *writer) group(group []diagnosis.Diagnosis, unread bool) {
+	w.heading(group, unread)
+	for i, f := range group[0].Findings {
 		w.finding(i+1, f)
 	}
-	if others := group[1:]; len(others) > 0 && !first.Well {
+	if others := group[1:]; len(others) > 0 && len(group[0].Findings) > 0 {
 		var names []string
 		for _, d := range others {
 			names = append(names, d.Cluster)
@@ -171,9 +159,35 @@ func (w *writer) group(group []diagnosis.Diagnosis) {
 			more = fmt.Sprintf(" and %d more", len(names)-mostNames)
 			names = names[:mostNames]
 		}
-		w.line(2, "The same on %s: %s%s", clusters(len(others)), strings.Join(names, ", "), more)
+		w.line(2, "The same causes on %s: %s%s", clusters(len(others)), strings.Join(names, ", "), more)
 	}
 	w.WriteString("\n")
+}
+
+// heading writes how the clusters of a group are.
+func (w *writer) heading(group []diagnosis.Diagnosis, unread bool) {
+	first := group[0]
+	nothing := "nothing is wrong."
+	if unread {
+		nothing = "nothing wrong was found, in what could be read."
+	}
+	switch {
+	case first.Well && first.Cluster == "":
+		w.line(0, "The hub: %s No cluster has the add-on.", nothing)
+	case first.Well && len(first.Findings) > 0:
+		w.line(0, "%s: the add-on works, with something to look at.", first.Cluster)
+	case first.Well:
+		for _, d := range group {
+			w.line(0, "%s: %s", d.Cluster, nothing)
+			if v := d.Registration; v != nil {
+				w.line(0, "OCM's registration agent is in %s. %s", diagnosis.Situation(v.Situation), v.WillDo)
+			}
+		}
+	case first.Cluster == "":
+		w.line(0, "The hub:")
+	default:
+		w.line(0, "%s: not well.", first.Cluster)
+	}
 }
 
 const (

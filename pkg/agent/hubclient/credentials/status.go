@@ -52,6 +52,9 @@ func (s Status) Ready(now time.Time) error {
 	}
 }
 
+// StayInUse is a part of each Warning.
+const StayInUse = "the last good credentials stay in use"
+
 // Warning explains why the source is rejected while the last good credentials
 // are in use. It is empty otherwise.
 func (s Status) Warning() string {
@@ -62,7 +65,7 @@ func (s Status) Warning() string {
 	if !s.NotAfter.IsZero() {
 		until = " until " + stamp(s.NotAfter)
 	}
-	return fmt.Sprintf("%s cannot be used, the last good credentials stay in use%s: %s", s.Source, until, s.Problem)
+	return fmt.Sprintf("%s cannot be used, %s%s: %s", s.Source, StayInUse, until, s.Problem)
 }
 
 // Detail describes the credentials in use, and the Warning if there is one.

@@ -95,10 +95,13 @@ func Of(state State) metav1.Condition {
 	return c
 }
 
+// Stopped is the message of an agent that has stopped for an uninstall. What the pre-delete hook reports follows it.
+const Stopped = "the add-on is being deleted: nothing is copied any more, and its pre-delete hook removes the copies"
+
 func of(state State) metav1.Condition {
 	switch {
 	case state.Uninstalling:
-		return Uninstalling("the add-on is being deleted: nothing is copied any more, and its pre-delete hook removes the copies")
+		return Uninstalling(Stopped)
 	case state.Trouble != "":
 		return newCondition(metav1.ConditionFalse, ReasonFailed, state.Trouble)
 	case !state.Listed:

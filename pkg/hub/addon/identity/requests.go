@@ -33,7 +33,7 @@ func UsedRequests(requests []*certificatesv1.CertificateSigningRequest, cluster 
 	var own []*certificatesv1.CertificateSigningRequest
 	var last, lastIssued time.Time
 	for _, request := range requests {
-		if !ownRequest(request, cluster) {
+		if !OwnRequest(request, cluster) || hasCondition(request, certificatesv1.CertificateDenied) {
 			continue
 		}
 		own = append(own, request)
@@ -55,15 +55,14 @@ func UsedRequests(requests []*certificatesv1.CertificateSigningRequest, cluster 
 	return used, again
 }
 
-// ownRequest reports whether the cluster's registration agent made the request for
-// this add-on, and it was not denied. Every user who may create requests can set
-// the labels, but the API server sets the user name.
-func ownRequest(request *certificatesv1.CertificateSigningRequest, cluster string) bool {
+// OwnRequest reports whether the cluster's registration agent made the request for
+// this add-on. Every user who may create requests can set the labels, but the API
+// server sets the user name.
+func OwnRequest(request *certificatesv1.CertificateSigningRequest, cluster string) bool {
 	return request.Labels[addonv1beta1.AddonLabelKey] == manifests.AddonName &&
 		request.Labels[clusterv1.ClusterNameLabelKey] == cluster &&
 		request.Spec.SignerName == certificatesv1.KubeAPIServerClientSignerName &&
-		checkRequester(request.Spec.Username, cluster) == nil &&
-		!hasCondition(request, certificatesv1.CertificateDenied)
+		checkRequester(request.Spec.Username, cluster) == nil
 }
 
 // issued reports whether the request was approved and has its certificate.

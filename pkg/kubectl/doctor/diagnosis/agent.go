@@ -19,7 +19,7 @@ import (
 
 // here reports whether the agent should be on the cluster that was read.
 func (e *examination) here() bool {
-	return e.Managed != nil && e.AddOn != nil && !e.deleting() && len(e.Works) > 0
+	return e.Managed != nil && e.AddOn != nil && !e.deleting() && len(e.Works) > 0 && e.enabledFor() > settles
 }
 
 func installNamespace(e *examination) {
@@ -37,7 +37,7 @@ func installNamespace(e *examination) {
 			}
 		}
 		e.add(NamespaceTerminating, fmt.Sprintf("someone deletes the namespace %s on the cluster, in which the agent is installed: nothing can be created there. %s",
-			n.Name, strings.Join(left, " ")), step("See what it waits for", fmt.Sprintf("%s get namespace %s -o yaml", e.Managed.Kubectl, n.Name)))
+			n.Name, strings.Join(left, " ")), step("See what it waits for", e.there("get", "namespace", n.Name, "-o", "yaml")))
 	}
 }
 
@@ -47,12 +47,13 @@ func deployed(e *examination) {
 		return
 	}
 	if denied := e.Managed.Denied; len(denied) > 0 {
-		e.add(AgentForbidden, fmt.Sprintf("the agent's ServiceAccount may not %s in the namespace %s: its Role or RoleBinding %s was changed or deleted, and OCM's work agent has not put it right",
+		e.add(AgentForbidden, fmt.Sprintf("the agent's ServiceAccount may not %s in the namespace %s: someone changed or deleted its Role or RoleBinding %s, and OCM's work agent has not restored it",
 			strings.Join(denied, ", "), e.namespace(), manifests.AgentRole), e.workAgentSteps()...)
 	}
-	if marker := e.Managed.Marker; marker != nil {
-		e.add(AgentStopped, fmt.Sprintf("the ConfigMap %s/%s stops the agent: it is left from an uninstall of the add-on", marker.Namespace, marker.Name),
-			step("If no uninstall is under way, delete it", fmt.Sprintf("%s delete configmap -n %s %s", e.Managed.Kubectl, marker.Namespace, marker.Name)))
+	// A marker of an earlier ManagedClusterAddOn stops no agent.
+	if marker := e.Managed.Marker; marker != nil && marker.Labels[manifests.UninstallLabel] == string(e.AddOn.UID) {
+		e.add(AgentStopped, fmt.Sprintf("the ConfigMap %s/%s stops the agent as for an uninstall, although the add-on is enabled", marker.Namespace, marker.Name),
+			step("Delete it", e.there("delete", "configmap", "-n", marker.Namespace, marker.Name)))
 	}
 	if e.unread(AgentDeployment) {
 		return
@@ -60,30 +61,34 @@ func deployed(e *examination) {
 	w := e.Managed.Agent
 	if w == nil {
 		if !e.has(NamespaceMissing) {
-			e.add(AgentMissing, fmt.Sprintf("there is no Deployment %s/%s on the cluster: someone deleted it, and OCM's work agent has not created it again, or it was never applied",
+			e.add(AgentMissing, fmt.Sprintf("there is no Deployment %s/%s on the cluster: it was never applied, or someone deleted it and OCM's work agent has not created it again",
 				e.namespace(), manifests.AgentDeployment), e.workAgentSteps()...)
 		}
 		return
 	}
-	if r := w.Deployment.Spec.Replicas; r != nil && *r == 0 {
+	if isScaledDown(w) {
 		e.add(AgentScaledDown, fmt.Sprintf("the Deployment %s/%s is scaled to 0", w.Deployment.Namespace, w.Deployment.Name),
-			step("Scale it up", fmt.Sprintf("%s scale deployment -n %s %s --replicas=1", e.Managed.Kubectl, w.Deployment.Namespace, w.Deployment.Name)))
+			step("Scale it up", e.there("scale", "deployment", "-n", w.Deployment.Namespace, w.Deployment.Name, "--replicas=1")))
 	}
+}
+
+// hasPods reports whether the agent has a Deployment that should have a pod, and its pods were read.
+func (e *examination) hasPods() bool {
+	return e.here() && e.Managed.Agent != nil && !e.has(AgentScaledDown) && !e.unread(AgentPods)
 }
 
 // pods looks at the agent's pods.
 func pods(e *examination) {
-	if !e.here() || e.Managed.Agent == nil || e.has(AgentScaledDown) {
+	if !e.hasPods() {
 		return
 	}
 	w := e.Managed.Agent
-	describe := step("Look at its pod and the events", fmt.Sprintf("%s describe deploy,rs,pod -n %s -l app.kubernetes.io/name=%s",
-		e.Managed.Kubectl, w.Deployment.Namespace, manifests.AgentName))
+	describe := step("Look at its pod and the events", e.there("describe", "deploy,rs,pod", "-n", w.Deployment.Namespace, "-l", "app.kubernetes.io/name="+manifests.AgentName))
 	if failure := failureOf(w); failure != "" {
 		e.add(AgentNotCreated, "the agent's pod cannot be created: "+failure, describe)
 		return
 	}
-	t := worst(w)
+	t := worst(w, e.Now)
 	if t.reason == "" || t.reason == AgentNotReady {
 		return
 	}
@@ -114,12 +119,12 @@ func agentCredentials(e *examination) {
 
 // forCredentials returns what a person has to do about credentials that cannot be used (docs/hub-credentials.md#the-states).
 func (e *examination) forCredentials(reason credentials.Reason) []registration.Step {
-	discard := step("Delete the Secret: OCM's registration agent creates it again",
-		fmt.Sprintf("%s delete secret -n %s %s", e.Managed.Kubectl, e.namespace(), manifests.HubKubeconfigSecret))
+	discard := step("Delete the Secret: OCM's registration agent creates it again", e.there("delete", "secret", "-n", e.namespace(), manifests.HubKubeconfigSecret))
 	switch reason {
 	case credentials.ServerInvalid, credentials.ProxyInvalid, credentials.CAMissing, credentials.CAInvalid:
+		namespace, _ := e.ocm(registrationAgent)
 		return []registration.Step{step("Correct the bootstrap kubeconfig, from which the registration agent copies this",
-			e.Managed.Kubectl+" edit secret -n open-cluster-management-agent "+registration.BootstrapSecret), discard}
+			e.there("edit", "secret", "-n", namespace, registration.BootstrapSecret)), discard}
 	case credentials.KeyMissing, credentials.KeyInvalid, credentials.KeyMismatch:
 		return []registration.Step{discard}
 	case credentials.CertificateTooEarly, credentials.TokenTooEarly:
@@ -131,27 +136,29 @@ func (e *examination) forCredentials(reason credentials.Reason) []registration.S
 }
 
 func (e *examination) registrationLog() registration.Step {
-	return step("If it does not come within a minute, look at the registration agent's log",
-		e.Managed.Kubectl+" logs -n open-cluster-management-agent deploy/klusterlet-registration-agent")
+	return e.ocmLog("If it is not repaired within a minute, look at the registration agent's log", registrationAgent)
 }
 
-// connection looks at what a running agent tells about its connection to the hub.
+// connection looks at what the agent tells about its connection to the hub.
 func connection(e *examination) {
-	if !e.here() || e.Managed.Agent == nil || e.has(AgentScaledDown) {
-		return
-	}
-	t := worst(e.Managed.Agent)
-	state := lastState(e.Managed.Agent)
-	if state != nil && state.Reason != string(credentials.HubConnected) && t.reason != "" {
-		if e.has(Reason(state.Reason)) {
-			return
+	if message := e.condition(manifests.ConditionConfigMapsSynced).Message; e.AddOn != nil && !e.deleting() && strings.Contains(message, credentials.StayInUse) {
+		for _, reason := range credentialReasons {
+			if strings.Contains(message, ": "+string(reason)+": ") {
+				e.add(Reason(reason), "the agent works with its last good credentials, until they expire: "+message, e.forCredentials(reason)...)
+			}
 		}
-		e.add(Reason(state.Reason), "the agent is not connected to the hub: "+state.Message, e.forConnection(credentials.Reason(state.Reason))...)
+	}
+	if !e.hasPods() {
 		return
 	}
-	if t.reason == AgentNotReady {
+	t, state := worst(e.Managed.Agent, e.Now), lastState(e.Managed.Agent)
+	ready := e.Managed.Agent.Deployment.Status.AvailableReplicas > 0
+	switch {
+	case state != nil && state.Reason != string(credentials.HubConnected) && !ready:
+		e.add(Reason(state.Reason), "the agent is not connected to the hub: "+state.Message, e.forConnection(credentials.Reason(state.Reason))...)
+	case t.reason == AgentNotReady:
 		e.add(AgentNotReady, t.message, step("See what it waits for",
-			fmt.Sprintf("%s port-forward -n %s deploy/%s 8080 & sleep 2; curl localhost:8080/readyz", e.Managed.Kubectl, e.namespace(), manifests.AgentDeployment)))
+			e.there("port-forward", "-n", e.namespace(), "deploy/"+manifests.AgentDeployment, "8080")+" & sleep 2; curl localhost:8080/readyz"))
 	}
 }
 
@@ -160,10 +167,9 @@ func (e *examination) forConnection(reason credentials.Reason) []registration.St
 	case credentials.HubUnreachable:
 		return []registration.Step{step("Check the network from the cluster's pods to the hub: a NetworkPolicy, a proxy, a firewall", "")}
 	case credentials.HubRefusesCredentials:
-		return []registration.Step{step("If the hub was rebuilt, the cluster has to join it again", "")}
+		return []registration.Step{step("If the hub was rebuilt, join the cluster to it again", "")}
 	case credentials.HubForbids:
-		return []registration.Step{step("Look at the RoleBinding on the hub",
-			fmt.Sprintf("%s get rolebinding -n %s %s", e.Kubectl, e.Cluster, manifests.HubRole)), e.controllerLog()}
+		return []registration.Step{step("Look at the RoleBinding on the hub", e.hub("get", "rolebinding", "-n", e.Cluster, manifests.HubRole)), e.controllerLog()}
 	default:
 		return e.forCredentials(reason)
 	}
@@ -177,17 +183,17 @@ func available(e *examination) {
 	if c := e.condition(addonv1alpha1.ManagedClusterAddOnConditionDegraded); c.Status == metav1.ConditionTrue {
 		e.add(AgentNotAvailable, "the agent's Deployment is not available: "+c.Message, e.lookThere()...)
 	}
-	if expired, ok := e.expired(); ok {
-		e.add(CertificateExpired, fmt.Sprintf("the agent's credentials for the hub expired at %s, and OCM's registration agent has not renewed them", expired.UTC().Format(time.RFC3339)),
+	if expires := report.Expiry(e.AddOn.Status.Conditions); expires != nil && e.Now.After(expires.Time) {
+		e.add(CertificateExpired, fmt.Sprintf("the agent's credentials for the hub expired at %s, and OCM's registration agent has not renewed them", expires.UTC().Format(time.RFC3339)),
 			e.lookThere()...)
 	}
 	silent := e.condition(manifests.ConditionConfigMapsSynced).Reason == plan.ReasonAgentSilent
 	switch c := e.condition(addonv1alpha1.ManagedClusterAddOnConditionAvailable); {
 	case c.Status == metav1.ConditionFalse, silent:
-		e.add(AgentSilent, fmt.Sprintf("the agent does not renew its lease: it is cut off from the hub, has ended, or cannot write. %s", c.Message), e.lookThere()...)
+		e.add(AgentSilent, "the agent does not renew its lease: it is cut off from the hub, has ended, or cannot read or write ConfigMaps. "+c.Message, e.lookThere()...)
 	case c.Status != metav1.ConditionTrue && !e.broken(hubLink, clusterLink, enabledLink, shippedLink, credentialsLink, agentLink):
-		e.add(Starting, "OCM has not seen the agent's lease yet: it reads leases every 30 s", step("Wait. If it takes more than a minute, ask with a kubeconfig of the cluster",
-			fmt.Sprintf("kubectl helloworld doctor %s --managed-kubeconfig=FILE", e.Cluster)))
+		e.add(Starting, "OCM has not seen the agent's lease yet: it reads leases every 30 s",
+			step("Wait. If it takes more than a minute, ask with a kubeconfig of the cluster", e.askThere()))
 	}
 }
 
@@ -198,16 +204,17 @@ func lease(e *examination) {
 	}
 	l := e.Managed.Lease
 	if l == nil || l.Spec.RenewTime == nil {
-		e.add(LeaseNotRenewed, fmt.Sprintf("the agent has no Lease %s/%s: it does not mirror", e.namespace(), manifests.AgentLease), e.agentLog())
+		e.add(LeaseNotRenewed, fmt.Sprintf("there is no Lease %s/%s on the cluster: the agent is not copying ConfigMaps", e.namespace(), manifests.AgentLease), e.agentLog())
 		return
 	}
 	if age := e.Now.Sub(l.Spec.RenewTime.Time); age > leaseLimit {
-		e.add(LeaseNotRenewed, fmt.Sprintf("the agent has not renewed its Lease %s/%s for %s: it cannot read or write ConfigMaps on one of the two sides",
+		e.add(LeaseNotRenewed, fmt.Sprintf("the agent renewed its Lease %s/%s %s ago: it cannot read or write ConfigMaps on the hub or on the managed cluster",
 			l.Namespace, l.Name, age.Round(time.Second)), e.agentLog())
 		return
 	}
-	if e.condition(addonv1alpha1.ManagedClusterAddOnConditionAvailable).Status != metav1.ConditionTrue && e.enabledFor() > 2*settles {
-		e.add(LeaseNotRead, fmt.Sprintf("the agent renews its Lease %s/%s, and OCM's registration agent does not report that: it does not run, or does not reach the hub",
+	available := e.condition(addonv1alpha1.ManagedClusterAddOnConditionAvailable)
+	if since := max(0, e.Now.Sub(available.LastTransitionTime.Time)); available.Status != metav1.ConditionTrue && since > settles && e.enabledFor() > 2*settles {
+		e.add(LeaseNotRead, fmt.Sprintf("the agent renews its Lease %s/%s, but OCM's registration agent does not report it: that one does not run, or does not reach the hub",
 			l.Namespace, l.Name), e.registrationLog())
 	}
 }
@@ -217,17 +224,5 @@ func lease(e *examination) {
 const leaseLimit = 5 * time.Minute
 
 func (e *examination) agentLog() registration.Step {
-	return step("Look at the agent's log", fmt.Sprintf("%s logs -n %s deploy/%s", e.Managed.Kubectl, e.namespace(), manifests.AgentDeployment))
-}
-
-// expired returns when the agent's credentials expired, by the messages of OCM's registration agent.
-func (e *examination) expired() (time.Time, bool) {
-	if e.AddOn == nil {
-		return time.Time{}, false
-	}
-	expires := report.Expiry(e.AddOn.Status.Conditions)
-	if expires == nil || !e.Now.After(expires.Time) {
-		return time.Time{}, false
-	}
-	return expires.Time, true
+	return step("Look at the agent's log", e.there("logs", "-n", e.namespace(), "deploy/"+manifests.AgentDeployment))
 }

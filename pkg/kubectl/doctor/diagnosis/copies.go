@@ -6,22 +6,13 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	addonv1alpha1 "open-cluster-management.io/api/addon/v1alpha1"
 
 	"open-cluster-management.io/helloworld-addon/api/v1alpha1"
 	"open-cluster-management.io/helloworld-addon/manifests"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/report/condition"
 	"open-cluster-management.io/helloworld-addon/pkg/kubectl/doctor/registration"
-)
-
-// Reasons of the condition ConfigMapsSynced (docs/reference.md#configmapssynced).
-const (
-	syncedFailed       = "Failed"
-	syncedHeld         = "DeletionHeld"
-	syncedConflict     = "Conflict"
-	syncedContested    = "Contested"
-	syncedSyncing      = "Syncing"
-	syncedWaiting      = "Waiting"
-	syncedUninstalling = "Uninstalling"
 )
 
 // uninstall looks at an add-on that is being disabled.
@@ -29,37 +20,32 @@ func uninstall(e *examination) {
 	if !e.deleting() {
 		return
 	}
-	waits := e.ago(*e.AddOn.DeletionTimestamp)
-	synced := e.condition(manifests.ConditionConfigMapsSynced)
-	done := e.condition(addonv1alpha1.ManagedClusterAddOnHookManifestCompleted).Status == metav1.ConditionTrue
-	if synced.Reason == syncedUninstalling && synced.Status == metav1.ConditionFalse && !done {
-		e.add(UninstallBlocked, fmt.Sprintf("the add-on is being disabled for %s: %s", waits, synced.Message))
-		return
-	}
-	if e.broken(clusterLink, hubLink) {
-		e.add(UninstallWaits, fmt.Sprintf("the add-on is being disabled for %s, and its copies cannot be removed from the cluster meanwhile", waits),
-			step("If the cluster is lost, release its add-on: the copies stay on it", e.release()))
-		return
-	}
-	if waits < settles || done {
-		return
-	}
-	message := "its hook has not reported"
-	if e.Managed != nil && e.Managed.Hook != nil {
-		if t := worst(e.Managed.Hook); t.reason != "" {
-			message = t.message
+	synced, since := e.condition(manifests.ConditionConfigMapsSynced), e.ago(*e.AddOn.DeletionTimestamp)
+	done := synced.Reason == condition.ReasonUninstalled || e.condition(addonv1alpha1.ManagedClusterAddOnHookManifestCompleted).Status == metav1.ConditionTrue
+	switch {
+	case done || since < settles:
+	case synced.Reason == condition.ReasonUninstalling && synced.Message != condition.Stopped:
+		e.add(UninstallBlocked, fmt.Sprintf("the add-on is being disabled since %s: %s", since, synced.Message))
+	case e.has(NoManagedCluster, NotAccepted, NotJoined, ClusterUnavailable, WorkAgentNotRunning, ControllerMissing, ControllerNotRunning, HostingClusterUnavailable):
+		e.add(UninstallWaits, fmt.Sprintf("the add-on is being disabled since %s, and its copies cannot be removed from the cluster meanwhile", since), e.release())
+	default:
+		message := "its pre-delete hook has not reported"
+		if e.Managed != nil && e.Managed.Hook != nil && !e.unread(AgentPods) {
+			if t := worst(e.Managed.Hook, e.Now); t.reason != "" {
+				message = "its pre-delete hook does not run: " + t.message
+			}
 		}
+		e.add(UninstallNotStarted, fmt.Sprintf("the add-on is being disabled since %s, and %s", since, message), e.hookSteps()...)
 	}
-	e.add(UninstallNotStarted, fmt.Sprintf("the add-on is being disabled for %s, and its pre-delete hook does not run: %s", waits, message), e.hookSteps()...)
 }
 
 func (e *examination) hookSteps() []registration.Step {
 	if e.Managed == nil {
-		return append(e.lookThere(), step("Look at the hook's ManifestWork",
-			fmt.Sprintf("%s describe manifestwork -n %s addon-%s-pre-delete", e.Kubectl, e.Cluster, manifests.AddonName)))
+		namespace, name := e.hookWork()
+		return append(e.lookThere(), step("Look at the hook's ManifestWork", e.hub("describe", "manifestwork", "-n", namespace, name)))
 	}
-	return []registration.Step{step("Look at the hook's Job and pod", fmt.Sprintf("%s describe job,pod -n %s -l app.kubernetes.io/name=%s",
-		e.Managed.Kubectl, e.namespace(), manifests.UninstallJob))}
+	return []registration.Step{step("Look at the hook's Job and pod",
+		e.there("describe", "job,pod", "-n", e.namespace(), "-l", "app.kubernetes.io/name="+manifests.UninstallJob))}
 }
 
 // mirrored looks at what the agent reports about the ConfigMaps.
@@ -71,40 +57,54 @@ func mirrored(e *examination) {
 	if synced.Status != metav1.ConditionTrue {
 		e.notSynced(synced)
 	}
-	if e.has(AgentSilent, Starting) || e.unread(Mirrors) || e.has(CRDsMissing) {
+	if e.unread(Mirrors) || e.broken(hubLink, clusterLink, enabledLink, shippedLink, credentialsLink, agentLink) || e.enabledFor() < settles {
 		return
 	}
-	if e.Mirror == nil && e.enabledFor() > settles {
+	switch {
+	case e.Mirror == nil:
 		e.add(NotReported, fmt.Sprintf("there is no ConfigMapMirror %s/%s in which the agent reports: the controller creates it", e.Cluster, manifests.AddonName), e.controllerLog())
+	case e.Mirror.Status == nil || synced.Status == "":
+		e.add(NotReported, fmt.Sprintf("the agent has not reported in ConfigMapMirror %s/%s and in the condition %s: it is of a version without this report, or someone deleted the object",
+			e.Cluster, manifests.AddonName, manifests.ConditionConfigMapsSynced), e.agentLog(),
+			step("After a deletion, restart the agent", e.there("rollout", "restart", "deployment", "-n", e.namespace(), manifests.AgentDeployment)))
 	}
 }
 
-// notSynced adds what the condition tells. It has the first of several reasons, and the ConfigMapMirror has all.
+// notSynced adds what the condition and the ConfigMapMirror tell. The condition has the first of several reasons.
 func (e *examination) notSynced(synced metav1.Condition) {
-	states := map[v1alpha1.MirrorState]bool{}
-	if e.Mirror != nil && e.Mirror.Status != nil {
-		for _, c := range e.Mirror.Status.ConfigMaps {
-			states[c.State] = true
-		}
-	}
-	if synced.Reason == syncedHeld {
+	if synced.Reason == condition.ReasonHeld {
 		e.add(DeletionHeld, "the deletion of many copies at once is held: "+synced.Message,
 			step("If the ConfigMaps were not deleted on purpose, restore them on the hub. If they were, release the deletion",
-				fmt.Sprintf("%s annotate managedclusteraddon -n %s %s %s=%s", e.Kubectl, e.Cluster, manifests.AddonName, manifests.ReleaseAnnotation, manifests.ReleaseTrue)))
+				e.hub("annotate", "managedclusteraddon", "-n", e.Cluster, manifests.AddonName, manifests.ReleaseAnnotation+"="+manifests.ReleaseTrue)))
 	}
-	if synced.Reason == syncedFailed || states[v1alpha1.MirrorFailed] {
-		e.add(Failed, "an API server cannot be read, or refuses a copy: "+e.details(synced, v1alpha1.MirrorFailed), e.eventSteps("CopyFailed")...)
+	if names := e.inState(v1alpha1.MirrorFailed); synced.Reason == condition.ReasonFailed || len(names) > 0 {
+		e.add(Failed, "an API server cannot be read, or rejects a copy: "+e.details(synced, v1alpha1.MirrorFailed)+e.told("CopyFailed", names), e.events("CopyFailed"))
 	}
-	if synced.Reason == syncedConflict || states[v1alpha1.MirrorConflict] {
-		e.add(Conflict, "a ConfigMap on the managed cluster that is not a copy has the name of a ConfigMap on the hub: "+e.details(synced, v1alpha1.MirrorConflict), e.handOver()...)
+	if names := e.inState(v1alpha1.MirrorConflict); synced.Reason == condition.ReasonConflict || len(names) > 0 {
+		e.add(Conflict, "a ConfigMap on the managed cluster that is not a copy has the name of a ConfigMap on the hub: "+e.details(synced, v1alpha1.MirrorConflict), e.handOver(names)...)
 	}
-	if synced.Reason == syncedContested || states[v1alpha1.MirrorContested] {
-		e.add(Contested, "another writer on the managed cluster keeps undoing the copy: "+e.details(synced, v1alpha1.MirrorContested), e.eventSteps("CopyContested")...)
+	if names := e.inState(v1alpha1.MirrorContested); synced.Reason == condition.ReasonContested || len(names) > 0 {
+		e.add(Contested, "another writer on the managed cluster keeps undoing the copy: "+e.details(synced, v1alpha1.MirrorContested)+e.told("CopyContested", names),
+			step("Stop that writer, or stop the copying on the hub", e.hub("label", "configmap", "-n", e.Cluster, first(names), manifests.SyncLabel+"="+manifests.SyncDisabled)))
 	}
-	if (synced.Reason == syncedSyncing || synced.Reason == syncedWaiting) && !e.has(AgentSilent, Starting) && !e.broken(agentLink, credentialsLink) {
-		e.add(Syncing, "the agent has not written every copy yet: "+synced.Message, step("Wait. If it takes more than a minute, look at the agent's log on the cluster",
-			fmt.Sprintf("kubectl logs -n %s deploy/%s", e.namespace(), manifests.AgentDeployment)))
+	waits := synced.Reason == condition.ReasonSyncing || synced.Reason == condition.ReasonWaiting
+	if since := e.ago(synced.LastTransitionTime); waits && since > settles && !e.broken(credentialsLink, agentLink) {
+		e.add(Syncing, fmt.Sprintf("the agent has not written every copy for %s: %s", since, synced.Message), e.agentLog())
 	}
+}
+
+// inState returns the names of the ConfigMaps in a state, as the agent reports them. It ignores what is no name of a ConfigMap.
+func (e *examination) inState(state v1alpha1.MirrorState) []string {
+	var names []string
+	if e.Mirror == nil || e.Mirror.Status == nil {
+		return nil
+	}
+	for _, c := range e.Mirror.Status.ConfigMaps {
+		if c.State == state && len(validation.IsDNS1123Subdomain(c.Name)) == 0 {
+			names = append(names, c.Name)
+		}
+	}
+	return names
 }
 
 // details returns the messages of the ConfigMaps in a state, or that of the condition.
@@ -128,34 +128,33 @@ func (e *examination) details(synced metav1.Condition, state v1alpha1.MirrorStat
 	}
 }
 
-// handOver returns how a ConfigMap of the managed cluster is handed over.
-func (e *examination) handOver() []registration.Step {
-	managed := "kubectl"
-	if e.Managed != nil {
-		managed = e.Managed.Kubectl
-	}
-	name := "NAME"
-	if e.Mirror != nil && e.Mirror.Status != nil {
-		for _, c := range e.Mirror.Status.ConfigMaps {
-			if c.State == v1alpha1.MirrorConflict {
-				name = c.Name
-				break
-			}
+// told returns what the agent's last event of a reason tells about one of the ConfigMaps, or about any if none is known.
+func (e *examination) told(reason string, names []string) string {
+	for _, event := range slices.Backward(e.Events) {
+		if event.Reason == reason && (len(names) == 0 || slices.Contains(names, event.InvolvedObject.Name)) {
+			return fmt.Sprintf(". The agent reports about %s: %q", event.InvolvedObject.Name, event.Message)
 		}
 	}
+	return ""
+}
+
+func (e *examination) events(reason string) registration.Step {
+	return step("The event on the ConfigMap has the API server's answer", e.hub("get", "events", "-n", e.Cluster, "--field-selector", "reason="+reason))
+}
+
+// handOver returns how a ConfigMap of the managed cluster is handed over.
+func (e *examination) handOver(names []string) []registration.Step {
 	return []registration.Step{
 		step("If the hub's content is to replace it, hand it over on the managed cluster",
-			fmt.Sprintf("%s annotate configmap -n %s %s %s=%s", managed, e.namespace(), name, manifests.AdoptAnnotation, manifests.AdoptTrue)),
-		step("If it is to stay, stop the copying on the hub", fmt.Sprintf("%s label configmap -n %s %s %s=%s", e.Kubectl, e.Cluster, name, manifests.SyncLabel, manifests.SyncDisabled)),
+			e.there("annotate", "configmap", "-n", e.namespace(), first(names), manifests.AdoptAnnotation+"="+manifests.AdoptTrue)),
+		step("If it is to stay, stop the copying on the hub", e.hub("label", "configmap", "-n", e.Cluster, first(names), manifests.SyncLabel+"="+manifests.SyncDisabled)),
 	}
 }
 
-// eventSteps returns the step for a state whose event on the ConfigMap has what to do.
-func (e *examination) eventSteps(reason string) []registration.Step {
-	for _, event := range slices.Backward(e.Events) {
-		if event.Reason == reason {
-			return []registration.Step{step(fmt.Sprintf("ConfigMap %s: %s", event.InvolvedObject.Name, event.Message), "")}
-		}
+// first returns the first name, or a placeholder.
+func first(names []string) string {
+	if len(names) == 0 {
+		return "NAME"
 	}
-	return []registration.Step{step("The event on the ConfigMap has what to do", fmt.Sprintf("%s get events -n %s --field-selector reason=%s", e.Kubectl, e.Cluster, reason))}
+	return names[0]
 }

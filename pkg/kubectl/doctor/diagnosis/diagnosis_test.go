@@ -19,6 +19,7 @@ import (
 	"open-cluster-management.io/helloworld-addon/api/v1alpha1"
 	"open-cluster-management.io/helloworld-addon/manifests"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/hubclient/credentials"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/report/condition"
 	"open-cluster-management.io/helloworld-addon/pkg/kubectl/doctor/registration"
 )
 
@@ -38,6 +39,15 @@ func TestWell(t *testing.T) {
 		if d := Examine(w.Facts); !d.Well {
 			t.Errorf("%s: %v", name, reasonsOf(d.Findings))
 		}
+	}
+}
+
+// TestAdvice: the add-on works, and there is something to look at.
+func TestAdvice(t *testing.T) {
+	w := newWorld(t)
+	w.Managed.Registration.Bootstraps[0].Rejected = "401 Unauthorized"
+	if d := Examine(w.Facts); !d.Well || reasonsOf(d.Findings) != "BootstrapInvalid" || d.Registration.Situation.Number != 3 {
+		t.Errorf("got %+v", d)
 	}
 }
 
@@ -98,12 +108,12 @@ func TestEveryReason(t *testing.T) {
 }
 
 var hubCases = []examined{
-	{"not installed", "nobody ships agents", func(w *world) { w.Hub.Installed, w.Hub.Controller, w.Hub.Role = false, nil, nil },
-		"NotInstalled(ControllerMissing)", "make deploy-example"},
+	{"not installed", "nobody ships agents", func(w *world) { w.Hub.Installed, w.Hub.Controller, w.Hub.HasRole = false, nil, false },
+		"NotInstalled(ControllerMissing)", "in the way that your hub uses"},
 	{"CRDs missing", "the controller ends without them", func(w *world) {
 		w.Hub.MirrorsServed, w.Mirror = false, nil
 		w.Hub.Controller.crashed("the add-on's CRDs are missing")
-	}, "CRDsMissing(ControllerNotRunning)", "deploy/base/crds"},
+	}, "CRDsMissing(ControllerNotRunning)", "upgrade the chart"},
 	{"controller scaled down", "", func(w *world) {
 		w.Hub.Controller.Deployment.Spec.Replicas = ptr.To(int32(0))
 		w.Hub.Controller.unready()
@@ -112,7 +122,7 @@ var hubCases = []examined{
 	{"controller without pods", "a quota", func(w *world) { w.Hub.Controller.refused("exceeded quota") }, "ControllerNotRunning", "exceeded quota"},
 	{"controller's image", "", func(w *world) { w.Hub.Controller.waiting("ImagePullBackOff", "not found") }, "ControllerNotRunning", "example.com/image"},
 	{"controller's rights", "someone changed its ClusterRole", func(w *world) { w.Hub.ControllerDenied = []string{"create manifestworks"} }, "ControllerForbidden", "may not create manifestworks"},
-	{"controller does not lead", "ready and idle", func(w *world) { w.Hub.Lease.Spec.RenewTime.Time = now.Add(-time.Hour) }, "ControllerNotLeading", "1h0m0s"},
+	{"controller does not lead", "ready and idle", func(w *world) { w.Hub.Lease.Spec.RenewTime.Time = now.Add(-time.Hour) }, "ControllerNotLeading", "was renewed 1h0m0s ago"},
 	{"controller down, new cluster", "what it does not do is a consequence", func(w *world) {
 		w.hubOnly()
 		w.Hub.Controller.crashed("panic")
@@ -120,8 +130,8 @@ var hubCases = []examined{
 		w.unset("Available")
 		w.unset("ConfigMapsSynced")
 		w.unset("ClusterCertificateRotated")
-	}, "ControllerNotRunning(WorkMissing BindingMissing RequestPending NotReported)", "panic"},
-	{"agents' role", "no agent may read", func(w *world) { w.Hub.Role = nil }, "HubRoleMissing", "make deploy-example"},
+	}, "ControllerNotRunning(WorkMissing BindingMissing RequestPending)", "panic"},
+	{"agents' role", "no agent may read", func(w *world) { w.Hub.HasRole = false }, "HubRoleMissing", "may read its namespace"},
 }
 
 var clusterCases = []examined{
@@ -142,17 +152,17 @@ var clusterCases = []examined{
 	{"another cluster's kubeconfig", "what is there is not this one's", func(w *world) { w.Managed.Registration.ClusterName = "cluster9"; w.Managed.Agent = nil },
 		"WrongCluster", "cluster9 on the hub"},
 	{"registration agent does not run", "", func(w *world) {
-		w.Managed.OCM["klusterlet-registration-agent"].crashed("bang")
+		w.Managed.OCM[0].crashed("bang")
 		w.ManagedCluster.Status.Conditions[1].Status = metav1.ConditionUnknown
 	}, "RegistrationAgentNotRunning(ClusterUnavailable)", "bang"},
 	{"registration agent scaled down", "", func(w *world) {
-		w.Managed.OCM["klusterlet-registration-agent"].unready()
-		w.Managed.OCM["klusterlet-registration-agent"].Deployment.Spec.Replicas = ptr.To(int32(0))
+		w.Managed.OCM[0].unready()
+		w.Managed.OCM[0].Deployment.Spec.Replicas = ptr.To(int32(0))
 	}, "RegistrationAgentNotRunning", "--replicas=1"},
 	{"bootstrap kubeconfig does not parse", "it exits", func(w *world) {
 		w.Managed.Registration.Bootstraps[0].Data = map[string][]byte{"kubeconfig": []byte("{")}
 	},
-		"RegistrationExits", "BootstrapInvalid"},
+		"RegistrationExits", "(BootstrapInvalid)"},
 	{"bootstrap kubeconfig missing", "a new pod waits", func(w *world) { w.Managed.Registration.Bootstraps[0].Exists = false }, "RegistrationPodWaits", "BootstrapMissing"},
 	{"hub rejects the bootstrap kubeconfig", "the hub kubeconfig is valid: nothing depends on it", func(w *world) {
 		w.Managed.Registration.Bootstraps[0].Rejected = "401 Unauthorized"
@@ -186,13 +196,13 @@ var enabledCases = []examined{
 	{"hosting cluster missing", "", func(w *world) {
 		w.hubOnly()
 		w.AddOn.Annotations[addonv1beta1.HostingClusterNameAnnotationKey] = "host"
-	}, "HostingClusterMissing", "host"},
+	}, "HostingClusterMissing(WorkMissing)", "host"},
 	{"hosting cluster lost", "", func(w *world) {
 		w.hubOnly()
 		w.AddOn.Annotations[addonv1beta1.HostingClusterNameAnnotationKey] = "host"
 		w.Hosting = joinedCluster("host")
 		w.Hosting.Status.Conditions[1].Status = metav1.ConditionUnknown
-	}, "HostingClusterUnavailable", "doctor host"},
+	}, "HostingClusterUnavailable(WorkMissing)", "doctor host"},
 	{"configuration refused", "", func(w *world) {
 		w.set("ConfigurationValid", metav1.ConditionFalse, "Refused", "spec.agentInstallNamespace: no")
 	}, "ConfigurationRefused", "spec.agentInstallNamespace"},
@@ -212,9 +222,9 @@ var enabledCases = []examined{
 }
 
 var shippedCases = []examined{
-	{"no ManifestWork", "", func(w *world) { w.hubOnly(); w.Works = nil }, "WorkMissing", "addon-helloworld-deploy-0"},
+	{"no ManifestWork", "", func(w *world) { w.hubOnly(); w.Works = nil }, "WorkMissing", "in the namespace cluster1"},
 	{"work agent does not run", "", func(w *world) {
-		w.Managed.OCM["klusterlet-work-agent"].crashed("bang")
+		w.Managed.OCM[1].crashed("bang")
 		w.Works[0].Status = workv1.ManifestWorkStatus{}
 	}, "WorkAgentNotRunning(WorkNotReported)", "bang"},
 	{"not looked at", "", func(w *world) { w.hubOnly(); w.Works[0].Status = workv1.ManifestWorkStatus{} }, "WorkNotReported", "no status"},
@@ -233,7 +243,7 @@ var shippedCases = []examined{
 
 var credentialCases = []examined{
 	{"no binding", "", func(w *world) { w.Binding = nil }, "BindingMissing", "has no RoleBinding"},
-	{"a changed binding", "", func(w *world) { w.Binding.Subjects = nil }, "BindingMissing", "someone changed it"},
+	{"a changed binding", "", func(w *world) { w.Binding.Subjects = nil }, "BindingMissing", "someone changed the RoleBinding"},
 	{"ten requests", "OCM stops", func(w *world) {
 		for range 10 {
 			w.Requests = append(w.Requests, request(time.Hour, certificatesv1.CertificateApproved))
@@ -249,8 +259,16 @@ var credentialCases = []examined{
 	{"not signed", "", func(w *world) {
 		w.Requests = []*certificatesv1.CertificateSigningRequest{request(time.Hour, certificatesv1.CertificateApproved)}
 	}, "RequestNotSigned", "kube-controller-manager"},
-	{"of another cluster", "", func(w *world) { w.Requests = []*certificatesv1.CertificateSigningRequest{request(time.Second)} }, "RequestPending", "is not a registration agent of the cluster"},
-	{"none", "", func(w *world) { w.hubOnly(); w.unset("ClusterCertificateRotated") }, "NoRequest", "has requested no certificate"},
+	{"not what the add-on asks for", "", func(w *world) { w.Requests = []*certificatesv1.CertificateSigningRequest{request(time.Second)} }, "RequestPending", "usages are"},
+	{"someone else's", "anyone can set the labels", func(w *world) {
+		w.Requests = []*certificatesv1.CertificateSigningRequest{request(time.Hour)}
+		w.Requests[0].Spec.Username = "system:open-cluster-management:cluster2:agent1"
+	}, "", ""},
+	{"a token that is not renewed", "the later condition counts", func(w *world) {
+		w.set("TokenRefreshed", metav1.ConditionFalse, "", "no such account")
+		w.AddOn.Status.Conditions[len(w.AddOn.Status.Conditions)-1].LastTransitionTime = before(time.Minute)
+	}, "CertificateNotRenewed", "no such account"},
+	{"none", "", func(w *world) { w.hubOnly(); w.unset("ClusterCertificateRotated") }, "NoRequest", "has created no certificate signing request"},
 	{"not renewed", "", func(w *world) { w.set("ClusterCertificateRotated", metav1.ConditionFalse, "", "too many") }, "CertificateNotRenewed", "too many"},
 }
 
@@ -263,8 +281,29 @@ var agentCases = []examined{
 	{"scaled down", "", func(w *world) { w.Managed.Agent.Deployment.Spec.Replicas = ptr.To(int32(0)); w.Managed.Agent.unready() }, "AgentScaledDown", "--replicas=1"},
 	{"no rights", "", func(w *world) { w.Managed.Denied = []string{"list configmaps"} }, "AgentForbidden", "may not list configmaps"},
 	{"stopped", "", func(w *world) {
-		w.Managed.Marker = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: manifests.UninstallMarker}}
+		w.Managed.Marker = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: manifests.UninstallMarker, Labels: map[string]string{manifests.UninstallLabel: "1"}}}
 	}, "AgentStopped", "delete configmap -n default helloworld-agent-uninstall"},
+	{"a marker of an earlier add-on", "it stops no agent", func(w *world) {
+		w.Managed.Marker = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{manifests.UninstallLabel: "0"}}}
+	}, "", ""},
+	{"just enabled", "nothing has to be there yet", func(w *world) {
+		w.AddOn.CreationTimestamp = before(time.Second)
+		w.AddOn.Status.Conditions, w.Works, w.Binding, w.Mirror = nil, nil, nil, nil
+		w.Managed.Agent, w.Managed.Secret, w.Managed.Lease = nil, nil, nil
+	}, "Starting", ""},
+	{"a pod that was just created", "it starts", func(w *world) {
+		w.Managed.Agent.unready()
+		w.Managed.Agent.Pods[0].CreationTimestamp = before(time.Second)
+	}, "", ""},
+	{"pods that may not be read", "they are not missing", func(w *world) {
+		w.Managed.Agent.unready()
+		w.Managed.Agent.Pods = nil
+		w.NotRead = []NotRead{{Resource: AgentPods}}
+	}, "", ""},
+	{"the last good credentials stay in use", "the hub tells it", func(w *world) {
+		w.hubOnly()
+		w.set("ConfigMapsSynced", metav1.ConditionTrue, "Synced", "3 of 3 ConfigMaps synced; secret a/b cannot be used, "+credentials.StayInUse+" until 2027-01-01T00:00:00Z: KeyMismatch: of another")
+	}, "KeyMismatch", "kubectl --kubeconfig=FILE delete secret"},
 	{"quota", "", func(w *world) {
 		w.Managed.Agent.refused("exceeded quota: pods=0")
 		w.set("Degraded", metav1.ConditionTrue, "AgentNotCreated", "exceeded quota: pods=0")
@@ -275,19 +314,19 @@ var agentCases = []examined{
 	{"image", "", func(w *world) { w.Managed.Agent.waiting("ErrImagePull", "not found") }, "AgentImageNotPulled", "example.com/image"},
 	{"a missing Secret of its volume", "", func(w *world) {
 		w.Managed.Agent.unready().Status.Phase = corev1.PodPending
-		w.Managed.Agent.told("FailedMount", "no such secret")
+		w.Managed.Agent.event("FailedMount", "no such secret")
 	}, "AgentNotStarted", "no such secret"},
 	{"crashes", "", func(w *world) { w.Managed.Agent.crashed("a\npanic: b\n") }, "AgentCrashes", "panic: b"},
 	{"hub unreachable", "its own event", func(w *world) {
 		w.Managed.Agent.unready()
-		w.Managed.Agent.told("HubUnreachable", "no route")
+		w.Managed.Agent.event("HubUnreachable", "no route")
 		w.Managed.Lease.Spec.RenewTime.Time = now.Add(-time.Hour)
 		w.set("ConfigMapsSynced", metav1.ConditionUnknown, "AgentSilent", "")
 	}, "HubUnreachable(LeaseNotRenewed AgentSilent)", "no route"},
 	{"hub forbids, without the binding", "the binding is the cause", func(w *world) {
 		w.Binding = nil
 		w.Managed.Agent.unready()
-		w.Managed.Agent.told("HubForbids", "forbidden")
+		w.Managed.Agent.event("HubForbids", "forbidden")
 	}, "BindingMissing(HubForbids)", ""},
 	{"not ready", "", func(w *world) { w.Managed.Agent.unready() }, "AgentNotReady", "readyz"},
 	{"no Secret", "", func(w *world) { w.Managed.Secret = nil }, "SecretMissing", "klusterlet-registration-agent"},
@@ -332,10 +371,30 @@ var copyCases = []examined{
 	{"failed", "the event tells why", func(w *world) {
 		w.set("ConfigMapsSynced", metav1.ConditionFalse, "Failed", "failed: a")
 		w.Events = []corev1.Event{{Reason: "CopyFailed", Message: "too large", InvolvedObject: corev1.ObjectReference{Name: "a"}}}
-	}, "Failed", "ConfigMap a: too large"},
+	}, "Failed", `about a: "too large"`},
 	{"conflict and others", "the ConfigMapMirror has all", func(w *world) {
 		w.set("ConfigMapsSynced", metav1.ConditionFalse, "Conflict", "conflict: a")
 		w.Mirror.Status.ConfigMaps = []v1alpha1.MirroredConfigMap{{Name: "a", State: v1alpha1.MirrorConflict, Message: "is not a copy"}, {Name: "b", State: v1alpha1.MirrorContested, Message: "x"}}
 	}, "Conflict Contested", "kubectl annotate configmap -n default a helloworld.open-cluster-management.io/adopt=true"},
 	{"syncing", "", func(w *world) { w.set("ConfigMapsSynced", metav1.ConditionFalse, "Syncing", "1 of 3") }, "Syncing", "1 of 3"},
+	{"no status", "someone deleted the object", func(w *world) { w.Mirror.Status = nil }, "NotReported", "rollout restart deployment -n default helloworld-agent"},
+	{"hostile names", "they are no part of a command", func(w *world) {
+		w.hubOnly()
+		w.AddOn.Status.Namespace = "x; curl example.com"
+		w.set("ConfigMapsSynced", metav1.ConditionFalse, "Conflict", "conflict: a")
+		w.Mirror.Status.ConfigMaps = []v1alpha1.MirroredConfigMap{{Name: "--all", State: v1alpha1.MirrorConflict}, {Name: "a;b", State: v1alpha1.MirrorConflict}}
+	}, "Conflict", "kubectl --kubeconfig=FILE annotate configmap -n open-cluster-management-agent-addon NAME helloworld.open-cluster-management.io/adopt=true"},
+	{"an uninstall that goes on", "the agent has stopped, and the hook has not begun", func(w *world) {
+		w.AddOn.DeletionTimestamp = ptr.To(before(10 * time.Second))
+		w.set("ConfigMapsSynced", metav1.ConditionFalse, "Uninstalling", condition.Stopped)
+	}, "", ""},
+	{"a hook that does not come", "the agent's own message is none of the hook's", func(w *world) {
+		w.hubOnly()
+		w.AddOn.DeletionTimestamp = ptr.To(before(time.Hour))
+		w.set("ConfigMapsSynced", metav1.ConditionFalse, "Uninstalling", condition.Stopped)
+	}, "UninstallNotStarted", "addon-helloworld-pre-delete"},
+	{"uninstalled", "OCM needs a minute to notice", func(w *world) {
+		w.AddOn.DeletionTimestamp = ptr.To(before(2 * time.Minute))
+		w.set("ConfigMapsSynced", metav1.ConditionFalse, "Uninstalled", "")
+	}, "", ""},
 }

@@ -27,8 +27,8 @@ func TestDocumented(t *testing.T) {
 		last = at
 		line := table[strings.LastIndex(table[:at], "\n")+1:]
 		line, _, _ = strings.Cut(line, "\n")
-		if strings.Contains(line, "*own*") != k.own {
-			t.Errorf("%s: own is %t in the code, and the page has %q", k.reason, k.own, line)
+		if strings.Contains(line, "*advice*") != k.advice || strings.Contains(line, "*own*") != (k.own && !k.advice) {
+			t.Errorf("%s: own is %t and advice %t in the code, and the page has %q", k.reason, k.own, k.advice, line)
 		}
 	}
 }

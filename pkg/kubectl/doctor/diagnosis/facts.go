@@ -29,12 +29,15 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	addonv1beta1 "open-cluster-management.io/api/addon/v1beta1"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	workv1 "open-cluster-management.io/api/work/v1"
 
 	"open-cluster-management.io/helloworld-addon/api/v1alpha1"
+	"open-cluster-management.io/helloworld-addon/manifests"
 	"open-cluster-management.io/helloworld-addon/pkg/kubectl/doctor/registration"
+	"open-cluster-management.io/helloworld-addon/pkg/kubectl/shell"
 )
 
 // Resource is a kind of objects, or a kind of answers of an API server, that can be read or not.
@@ -80,8 +83,8 @@ type Facts struct {
 	Now time.Time
 	// Cluster is the name of the managed cluster.
 	Cluster string
-	// Kubectl begins the commands for the hub, by default kubectl.
-	Kubectl string
+	// Flags are those with which kubectl reaches the hub, each after a space. For example, " --context=hub".
+	Flags string
 
 	Hub Hub
 	// ManagedCluster is nil if the hub has none of the name. Hosting is the hosting cluster of the add-on,
@@ -120,8 +123,8 @@ type Hub struct {
 	Lease *coordinationv1.Lease
 	// ControllerDenied are the rights that the controller lacks. For example, "create manifestworks".
 	ControllerDenied []string
-	// Role is the agents' ClusterRole, or nil.
-	Role *rbacv1.ClusterRole
+	// HasRole reports whether there is the agents' ClusterRole.
+	HasRole bool
 	// Configs are all AddOnDeploymentConfigs, by namespace/name.
 	Configs map[string]bool
 }
@@ -134,14 +137,15 @@ type Workload struct {
 	Events []corev1.Event
 }
 
-// Managed is what is known of the managed cluster, and in hosted mode of the hosting cluster, where the agents run.
+// Managed is what is known of the managed cluster, and in hosted mode of the hosting cluster, where the agents run. Its reader
+// makes sure that it is the right one: what is missing on another cluster means nothing.
 type Managed struct {
-	// Kubectl begins the commands for it, by default kubectl.
-	Kubectl string
+	// Flags are those with which kubectl reaches it, each after a space.
+	Flags string
 	// Registration are the facts of OCM's registration agent, or nil.
 	Registration *registration.Facts
-	// OCM are OCM's agents, by the name of their Deployment. It is empty where they are no Deployments.
-	OCM map[string]*Workload
+	// OCM are the Deployments of OCM's agents, sorted by name. There are none where the agents run in another way.
+	OCM []*Workload
 	// Namespace is the install namespace, or nil.
 	Namespace *corev1.Namespace
 	// Agent is nil if there is no Deployment of the agent.
@@ -193,9 +197,32 @@ func (f *Facts) hosting() string {
 }
 
 // namespace returns the install namespace.
-func (f *Facts) namespace() string {
-	if f.AddOn != nil && f.AddOn.Status.Namespace != "" {
-		return f.AddOn.Status.Namespace
+func (f *Facts) namespace() string { return InstallNamespace(f.AddOn) }
+
+// InstallNamespace returns the add-on's install namespace. The managed cluster can write the status that names it: anything
+// but a name of a namespace is ignored.
+func InstallNamespace(addOn *addonv1beta1.ManagedClusterAddOn) string {
+	if addOn != nil && len(validation.IsDNS1123Label(addOn.Status.Namespace)) == 0 {
+		return addOn.Status.Namespace
 	}
-	return defaultNamespace
+	return manifests.DefaultInstallNamespace
+}
+
+// hub returns a command of kubectl for the hub. The arguments are quoted.
+func (f *Facts) hub(arguments ...string) string {
+	return "kubectl" + f.Flags + " " + shell.Quote(arguments...)
+}
+
+// there returns a command of kubectl for the managed cluster.
+func (f *Facts) there(arguments ...string) string {
+	flags := " --kubeconfig=FILE"
+	if f.Managed != nil {
+		flags = f.Managed.Flags
+	}
+	return "kubectl" + flags + " " + shell.Quote(arguments...)
+}
+
+// plugin returns a command of this plugin. kubectl accepts no flag before the name of a plugin.
+func (f *Facts) plugin(arguments ...string) string {
+	return "kubectl helloworld " + shell.Quote(arguments...) + f.Flags
 }

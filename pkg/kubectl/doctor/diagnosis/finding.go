@@ -45,20 +45,22 @@ type kind struct {
 	page string
 	// own reports whether it is a cause of its own, whatever else is wrong.
 	own bool
-	// aside reports whether it explains nothing else: the add-on works with it.
+	// aside reports whether it explains nothing else.
 	aside bool
+	// advice reports whether the add-on works with it.
+	advice bool
 }
 
 // explains reports whether a explains b, which comes later: a link that is broken breaks those after it. The hub and the
 // cluster do not depend on each other. Within a link, kinds has the earlier cause first.
 func explains(a, b kind) bool {
-	return !a.aside && !b.own && !(a.link == hubLink && b.link == clusterLink)
+	return !a.aside && !a.advice && !b.own && !(a.link == hubLink && b.link == clusterLink)
 }
 
 // Diagnosis is what Examine finds.
 type Diagnosis struct {
 	Cluster string `json:"cluster"`
-	// Well reports whether nothing is wrong. An add-on that is not enabled, or is being removed without trouble, is well.
+	// Well reports whether the add-on works, as far as is known. There may be findings that are advice.
 	Well bool `json:"well"`
 	// Findings are the causes. The first is the one to repair first.
 	Findings []Finding `json:"findings,omitempty"`
@@ -70,28 +72,17 @@ type Diagnosis struct {
 
 // Examine returns what is wrong with the add-on on a cluster. Without a cluster in the facts, it looks at the hub alone.
 func Examine(facts Facts) Diagnosis {
-	f := facts.withDefaults()
-	e := &examination{Facts: f}
+	e := &examination{Facts: facts}
 	rules := hubRules
-	if f.Cluster != "" {
+	if e.Cluster != "" {
 		rules = slices.Concat(hubRules, clusterRules)
 	}
 	for _, rule := range rules {
 		rule(e)
 	}
-	d := Diagnosis{Cluster: f.Cluster, Findings: ordered(e.found), NotRead: f.NotRead, Registration: e.verdict}
-	d.Well = len(d.Findings) == 0
+	d := Diagnosis{Cluster: e.Cluster, Findings: ordered(e.found), NotRead: e.NotRead, Registration: e.verdict}
+	d.Well = !slices.ContainsFunc(d.Findings, func(f Finding) bool { return !kindOf(f.Reason).advice })
 	return d
-}
-
-func (f Facts) withDefaults() Facts {
-	f.Kubectl = cmp.Or(f.Kubectl, "kubectl")
-	if f.Managed != nil {
-		managed := *f.Managed
-		managed.Kubectl = cmp.Or(managed.Kubectl, "kubectl")
-		f.Managed = &managed
-	}
-	return f
 }
 
 // examination collects the findings of the rules.
@@ -115,9 +106,12 @@ func (e *examination) has(reasons ...Reason) bool {
 	return slices.ContainsFunc(e.found, func(f Finding) bool { return slices.Contains(reasons, f.Reason) })
 }
 
-// broken reports whether something was found in one of the links.
+// broken reports whether one of the links is broken, and not only something to be advised about.
 func (e *examination) broken(links ...link) bool {
-	return slices.ContainsFunc(e.found, func(f Finding) bool { return slices.Contains(links, kindOf(f.Reason).link) })
+	return slices.ContainsFunc(e.found, func(f Finding) bool {
+		k := kindOf(f.Reason)
+		return !k.aside && !k.advice && slices.Contains(links, k.link)
+	})
 }
 
 // ordered returns the causes, each with its consequences.

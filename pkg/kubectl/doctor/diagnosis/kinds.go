@@ -1,6 +1,10 @@
 package diagnosis
 
-import "open-cluster-management.io/helloworld-addon/pkg/agent/hubclient/credentials"
+import (
+	"slices"
+
+	"open-cluster-management.io/helloworld-addon/pkg/agent/hubclient/credentials"
+)
 
 // The reasons. docs/kubectl.md#what-doctor-finds has what each of them means to users.
 const (
@@ -113,10 +117,12 @@ var kinds = append(append([]kind{
 	{reason: ControllerNotRunning, link: hubLink},
 	{reason: ControllerNotLeading, link: hubLink},
 
-	{reason: WrongCluster, link: clusterLink},
+	{reason: WrongCluster, link: clusterLink, own: true, aside: true},
 	{reason: NoManagedCluster, link: clusterLink, page: pageLost},
 	{reason: ClusterDetaching, link: clusterLink, page: pageLost},
 	{reason: NotAccepted, link: clusterLink},
+	{reason: HostingClusterMissing, link: clusterLink, page: pageHosted, own: true},
+	{reason: HostingClusterUnavailable, link: clusterLink, page: pageHosted, own: true},
 	{reason: RegistrationAgentNotRunning, link: clusterLink, page: pageSituations},
 	{reason: RegistrationExits, link: clusterLink, page: pageSituations},
 	{reason: RegistrationPodWaits, link: clusterLink, page: pageSituations},
@@ -125,19 +131,17 @@ var kinds = append(append([]kind{
 	{reason: RegistrationRetries, link: clusterLink, page: pageSituations},
 	{reason: RegistrationMoves, link: clusterLink, page: pageSituations},
 	{reason: RegistrationJoins, link: clusterLink, page: pageSituations},
-	{reason: BootstrapInvalid, link: clusterLink, page: pageSituations, own: true, aside: true},
+	{reason: BootstrapInvalid, link: clusterLink, page: pageSituations, own: true, advice: true},
 	{reason: NotJoined, link: clusterLink},
-	{reason: ClockDiffers, link: clusterLink},
+	{reason: ClockDiffers, link: clusterLink, own: true, advice: true},
 	{reason: ClusterUnavailable, link: clusterLink},
 
 	{reason: NotEnabled, link: enabledLink, page: pageInstall},
-	{reason: HostingClusterMissing, link: enabledLink, page: pageHosted, own: true},
-	{reason: HostingClusterUnavailable, link: enabledLink, page: pageHosted, own: true},
 	{reason: ConfigMissing, link: enabledLink, page: pageConfigure, own: true},
 	{reason: ConfigurationRefused, link: enabledLink, page: pageValid, own: true},
 	{reason: RegistrationRefused, link: enabledLink},
 	{reason: NotConfigured, link: enabledLink, own: true},
-	{reason: ConfigurationPending, link: enabledLink, page: pageRollout, aside: true},
+	{reason: ConfigurationPending, link: enabledLink, page: pageRollout, own: true, advice: true},
 
 	{reason: WorkMissing, link: shippedLink},
 	{reason: WorkAgentNotRunning, link: shippedLink},
@@ -158,14 +162,14 @@ var kinds = append(append([]kind{
 	{reason: NamespaceTerminating, link: agentLink, own: true},
 	{reason: NamespaceMissing, link: agentLink},
 	{reason: AgentMissing, link: agentLink},
-	{reason: AgentScaledDown, link: agentLink},
-	{reason: AgentForbidden, link: agentLink},
-	{reason: AgentStopped, link: agentLink, page: pageUninstall},
-	{reason: AgentNotCreated, link: agentLink, page: pageDegraded},
-	{reason: AgentNotScheduled, link: agentLink, page: pageDegraded},
-	{reason: AgentImageNotPulled, link: agentLink, page: pageDegraded},
-	{reason: AgentNotStarted, link: agentLink, page: pageDegraded},
-	{reason: AgentCrashes, link: agentLink, page: pageDegraded},
+	{reason: AgentScaledDown, link: agentLink, own: true},
+	{reason: AgentForbidden, link: agentLink, own: true},
+	{reason: AgentStopped, link: agentLink, page: pageUninstall, own: true},
+	{reason: AgentNotCreated, link: agentLink, page: pageDegraded, own: true},
+	{reason: AgentNotScheduled, link: agentLink, page: pageDegraded, own: true},
+	{reason: AgentImageNotPulled, link: agentLink, page: pageDegraded, own: true},
+	{reason: AgentNotStarted, link: agentLink, page: pageDegraded, own: true},
+	{reason: AgentCrashes, link: agentLink, page: pageDegraded, own: true},
 }, credentialKinds()...), []kind{
 	{reason: AgentNotReady, link: agentLink, page: pageStates},
 	{reason: CertificateExpired, link: agentLink, page: pageCertificate},
@@ -183,7 +187,7 @@ var kinds = append(append([]kind{
 	{reason: Conflict, link: copiesLink, page: pageSynced, own: true, aside: true},
 	{reason: Contested, link: copiesLink, page: pageContested, own: true, aside: true},
 	{reason: Syncing, link: copiesLink, page: pageSynced},
-	{reason: ConfigurationIgnored, link: copiesLink, page: pageValid, own: true, aside: true},
+	{reason: ConfigurationIgnored, link: copiesLink, page: pageValid, own: true, advice: true},
 }...)
 
 // credentialReasons are the states of the agent's credentials, which are reasons as they are.
@@ -198,11 +202,18 @@ var credentialReasons = []credentials.Reason{
 	credentials.HubUnreachable, credentials.HubRefusesCredentials, credentials.HubForbids,
 }
 
+// ownCredentialReasons are those that nothing before the agent explains.
+var ownCredentialReasons = []credentials.Reason{
+	credentials.ServerInvalid, credentials.ProxyInvalid, credentials.CAMissing, credentials.CAInvalid,
+	credentials.KeyMissing, credentials.KeyInvalid, credentials.KeyMismatch, credentials.CertificateTooEarly, credentials.TokenTooEarly,
+	credentials.HubUnreachable,
+}
+
 func credentialKinds() []kind {
 	var all []kind
 	for _, reason := range credentialReasons {
 		if reason != credentials.CertificateExpired { // as the hub has it
-			all = append(all, kind{reason: Reason(reason), link: agentLink, page: pageStates})
+			all = append(all, kind{reason: Reason(reason), link: agentLink, page: pageStates, own: slices.Contains(ownCredentialReasons, reason)})
 		}
 	}
 	return all

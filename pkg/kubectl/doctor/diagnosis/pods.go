@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -17,9 +18,9 @@ type trouble struct {
 	message string
 }
 
-// worst returns what is wrong with the pods of a workload, or nothing if one of them is ready. It looks at the newest pod,
-// which is the one of the present template.
-func worst(w *Workload) trouble {
+// worst returns what is wrong with the pods of a workload, or nothing if one of them is ready or has just been created. It
+// looks at the newest pod, which is the one of the present template.
+func worst(w *Workload, now time.Time) trouble {
 	var newest *corev1.Pod
 	for _, pod := range w.Pods {
 		if isReady(pod) {
@@ -32,7 +33,11 @@ func worst(w *Workload) trouble {
 	if newest == nil {
 		return trouble{AgentNotCreated, "it has no pod"}
 	}
-	return troubleOf(newest, w.Events)
+	t := troubleOf(newest, w.Events)
+	if starts := t.reason == AgentNotStarted || t.reason == AgentNotReady; starts && now.Sub(newest.CreationTimestamp.Time) < settles {
+		return trouble{}
+	}
+	return t
 }
 
 func isReady(pod *corev1.Pod) bool {

@@ -8,7 +8,6 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
@@ -39,7 +38,7 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{Facts{Now: now, Cluster: "cluster1"}}
 	w.Hub = Hub{Installed: true, MirrorsServed: true, Controller: running("open-cluster-management", manifests.ControllerName),
-		Role: &rbacv1.ClusterRole{}, Configs: map[string]bool{}, Lease: leased("open-cluster-management", manifests.ControllerName)}
+		HasRole: true, Configs: map[string]bool{}, Lease: leased("open-cluster-management", manifests.ControllerName)}
 	w.ManagedCluster = joinedCluster("cluster1")
 	w.AddOn = &addonv1beta1.ManagedClusterAddOn{ObjectMeta: metav1.ObjectMeta{Namespace: "cluster1", Name: manifests.AddonName, UID: "1",
 		CreationTimestamp: before(time.Hour), Annotations: map[string]string{}}}
@@ -74,8 +73,7 @@ func newWorld(t *testing.T) *world {
 			Bootstraps: []registration.Bootstrap{{Secret: registration.Secret{Name: registration.BootstrapSecret, Exists: true, Data: files("bootstrap")}}},
 			Hub: registration.Secret{Name: registration.HubSecret, Exists: true, Data: files("system:open-cluster-management:cluster1:agent1",
 				"system:open-cluster-management:cluster1", "system:open-cluster-management:managed-clusters")}},
-		OCM: map[string]*Workload{"klusterlet-registration-agent": running("open-cluster-management-agent", "klusterlet-registration-agent"),
-			"klusterlet-work-agent": running("open-cluster-management-agent", "klusterlet-work-agent")},
+		OCM:       []*Workload{running("open-cluster-management-agent", "klusterlet-registration-agent"), running("open-cluster-management-agent", "klusterlet-work-agent")},
 		Namespace: &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "default"}},
 		Agent:     running("default", manifests.AgentDeployment),
 		Secret:    &corev1.Secret{Data: files(fakepki.User)},
@@ -143,16 +141,17 @@ func (w *Workload) refused(message string) {
 	w.Pods = nil
 }
 
-// told adds an event of the agent.
-func (w *Workload) told(reason, message string) {
+// event adds an event of the agent.
+func (w *Workload) event(reason, message string) {
 	w.Events = append(w.Events, corev1.Event{InvolvedObject: corev1.ObjectReference{Kind: "Pod", Name: w.Pods[0].Name}, Type: corev1.EventTypeWarning,
 		Reason: reason, Message: message, Source: corev1.EventSource{Component: manifests.AgentName}})
 }
 
-// request returns a certificate signing request that the controller rejects.
+// request returns a certificate signing request of the cluster's registration agent, without the usages that the controller wants.
 func request(age time.Duration, conditions ...certificatesv1.RequestConditionType) *certificatesv1.CertificateSigningRequest {
 	r := &certificatesv1.CertificateSigningRequest{ObjectMeta: metav1.ObjectMeta{Name: "r", CreationTimestamp: before(age)}}
-	r.Spec.Username = "system:open-cluster-management:cluster2:agent1"
+	r.Spec.Username = "system:open-cluster-management:cluster1:agent1"
+	r.Labels = map[string]string{addonv1beta1.AddonLabelKey: manifests.AddonName, clusterv1.ClusterNameLabelKey: "cluster1"}
 	r.Spec.SignerName = certificatesv1.KubeAPIServerClientSignerName
 	for _, c := range conditions {
 		r.Status.Conditions = append(r.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{Type: c, Reason: "ByHand", Message: "no"})

@@ -48,6 +48,12 @@ const (
 	HubSecret       = "hub-kubeconfig-secret"
 )
 
+// OCM's defaults of the Klusterlet's name and of its agents' namespace.
+const (
+	DefaultKlusterlet = "klusterlet"
+	DefaultNamespace  = "open-cluster-management-agent"
+)
+
 // Keys of the two kinds of Secrets.
 const (
 	kubeconfigKey  = "kubeconfig"
@@ -90,6 +96,8 @@ type Facts struct {
 	// Kubectl begins the commands that reach the Secrets' cluster, by default kubectl.
 	// For example, "kubectl --context=cluster1".
 	Kubectl string
+	// KubectlHub begins the commands that reach the hub, by default kubectl.
+	KubectlHub string
 }
 
 // Secret is a Secret of the registration agent.
@@ -117,7 +125,8 @@ func (f Facts) detached() bool {
 	return f.Mode == operatorv1.InstallModeHosted || f.Mode == operatorv1.InstallModeSingletonHosted
 }
 
-func (f Facts) singleton() bool {
+// Singleton reports whether one Deployment has both agents of OCM.
+func (f Facts) Singleton() bool {
 	return f.Mode == operatorv1.InstallModeSingleton || f.Mode == operatorv1.InstallModeSingletonHosted
 }
 
@@ -125,13 +134,14 @@ func (f Facts) singleton() bool {
 func (f Facts) withDefaults() Facts {
 	setDefault(&f.Mode, operatorv1.InstallModeDefault)
 	setDefault(&f.Driver, CSR)
-	setDefault(&f.Klusterlet, "klusterlet")
+	setDefault(&f.Klusterlet, DefaultKlusterlet)
 	setDefault(&f.Hub.Name, HubSecret)
 	setDefault(&f.Kubectl, "kubectl")
+	setDefault(&f.KubectlHub, "kubectl")
 	if f.detached() {
 		setDefault(&f.Namespace, f.Klusterlet)
 	}
-	setDefault(&f.Namespace, "open-cluster-management-agent")
+	setDefault(&f.Namespace, DefaultNamespace)
 	bootstraps := append([]Bootstrap(nil), f.Bootstraps...)
 	if len(bootstraps) == 0 {
 		bootstraps = []Bootstrap{{}}

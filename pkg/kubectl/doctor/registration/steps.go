@@ -1,6 +1,10 @@
 package registration
 
-import "fmt"
+import (
+	"fmt"
+
+	"open-cluster-management.io/helloworld-addon/pkg/kubectl/shell"
+)
 
 // steps returns what a person has to do.
 func (j *judge) steps(v Verdict, c course) []Step {
@@ -27,7 +31,7 @@ func (j *judge) hubSteps(c course) []Step {
 	switch c.cause.Condition {
 	case NameInvalid:
 		if j.ClusterName != "" {
-			return []Step{{Text: "Give the Klusterlet a clusterName that is a name of a namespace", Command: "kubectl edit klusterlet " + j.Klusterlet}}
+			return []Step{{Text: "Give the Klusterlet a clusterName that is a name of a namespace", Command: j.Kubectl + " edit klusterlet " + shell.Quote(j.Klusterlet)}}
 		}
 		return []Step{j.discard("The agent then makes a name"), j.restart()}
 	case CertificateTooEarly:
@@ -72,32 +76,32 @@ func (j *judge) bootstrapSteps(b bootstrap, c course) []Step {
 func (j *judge) write(secret, text string) Step {
 	return Step{
 		Text: fmt.Sprintf("%s the Secret %s on %s", text, secret, j.where()),
-		Command: fmt.Sprintf("%s create secret generic %s -n %s --from-file=kubeconfig=FILE --dry-run=client -o yaml | %s apply -f -",
-			j.Kubectl, secret, j.Namespace, j.Kubectl),
+		Command: fmt.Sprintf("%s create secret generic %s --from-file=kubeconfig=FILE --dry-run=client -o yaml | %s apply -f -",
+			j.Kubectl, shell.Quote(secret, "-n", j.Namespace), j.Kubectl),
 	}
 }
 
 func (j *judge) discard(then string) Step {
 	return Step{
 		Text:    fmt.Sprintf("Delete the Secret %s on %s. %s", j.Hub.Name, j.where(), then),
-		Command: fmt.Sprintf("%s delete secret -n %s %s", j.Kubectl, j.Namespace, j.Hub.Name),
+		Command: j.Kubectl + " delete secret -n " + shell.Quote(j.Namespace, j.Hub.Name),
 	}
 }
 
 func (j *judge) restart() Step {
 	deployment := j.Klusterlet + "-registration-agent"
-	if j.singleton() {
+	if j.Singleton() {
 		deployment = j.Klusterlet + "-agent"
 	}
 	return Step{
 		Text:    "Restart the agent in a new pod",
-		Command: fmt.Sprintf("%s rollout restart deployment -n %s %s", j.Kubectl, j.Namespace, deployment),
+		Command: j.Kubectl + " rollout restart deployment -n " + shell.Quote(j.Namespace, deployment),
 	}
 }
 
 func (j *judge) accept(text string, accepted bool) Step {
-	return Step{Text: text, Command: fmt.Sprintf(`kubectl patch managedcluster %s --type=merge -p '{"spec":{"hubAcceptsClient":%t}}'`,
-		j.names.cluster.value, accepted)}
+	return Step{Text: text, Command: fmt.Sprintf(`%s patch managedcluster %s --type=merge -p '{"spec":{"hubAcceptsClient":%t}}'`,
+		j.KubectlHub, shell.Quote(j.names.cluster.value), accepted)}
 }
 
 // where names the cluster that has the Secrets.
