@@ -79,7 +79,14 @@ allow() { spoke delete validatingadmissionpolicybinding,validatingadmissionpolic
 bootstrap() {
   sandbox bootstrap "$CLUSTER" "$@" | spoke create secret generic bootstrap-hub-kubeconfig -n $ocm --from-file=kubeconfig=/dev/stdin --dry-run=client -o yaml | spoke apply -f -
 }
-rejoin() { spoke delete secret -n $ocm hub-kubeconfig-secret --ignore-not-found; sandbox start "$CLUSTER/registration-agent"; }
+rejoin() {
+  spoke delete secret -n $ocm hub-kubeconfig-secret --ignore-not-found
+  sandbox start "$CLUSTER/registration-agent"
+  for ((i = 0; i < 120; i++)); do
+    [[ -z $(spoke get secret -n $ocm hub-kubeconfig-secret --ignore-not-found -o 'jsonpath={.data.kubeconfig}') ]] || return 0
+    sleep 1
+  done
+}
 quota() { spoke create quota doctor -n "$NS" --hard=pods=0; }
 pods() { spoke delete pod -n "$NS" -l app.kubernetes.io/name=helloworld-agent --wait=false; }
 `
@@ -194,14 +201,18 @@ func eventually(t *testing.T, what string, check func(context.Context) error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), deadline)
 	defer cancel()
+	var last error
 	for {
 		err := check(ctx)
 		if err == nil {
 			return
 		}
+		if ctx.Err() == nil {
+			last = err
+		}
 		select {
 		case <-ctx.Done():
-			t.Fatalf("%s: not within %s: %v", what, deadline, err)
+			t.Fatalf("%s: not within %s: %v", what, deadline, last)
 		case <-time.After(time.Second):
 		}
 	}

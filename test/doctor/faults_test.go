@@ -138,11 +138,12 @@ END
 			begin: `sandbox stop "$CLUSTER/work-agent"; spoke delete rolebinding -n "$NS" helloworld-addon`},
 		{name: "work agent does not run", want: "WorkNotReported", begin: `sandbox stop "$CLUSTER/work-agent"; hub delete manifestwork -n "$CLUSTER" addon-helloworld-deploy-0 --wait=false
 				hub patch manifestwork -n "$CLUSTER" addon-helloworld-deploy-0 --type=merge -p '{"metadata":{"finalizers":null}}'`, repair: `sandbox start "$CLUSTER/work-agent"`},
-		{name: "admission policy", want: "WorkNotApplied", text: "doctor forbids it", begin: `deny apps deployments "object.metadata.name != 'helloworld-agent'"; sleep 2; spoke delete deployment -n "$NS" helloworld-agent`, repair: `allow`},
+		{name: "admission policy", want: "WorkNotApplied", text: "doctor forbids it", begin: `deny apps deployments "object.metadata.name != 'helloworld-agent'"; sleep 2; spoke delete deployment -n "$NS" helloworld-agent; sandbox restart "$CLUSTER/work-agent"`,
+			repair: `allow; sandbox restart "$CLUSTER/work-agent"`}, // it looks at each object again after some minutes
 		{name: "left-over marker", want: "AgentStopped", text: "delete configmap",
 			begin: `spoke create configmap helloworld-agent-uninstall -n "$NS"
 				spoke label configmap helloworld-agent-uninstall -n "$NS" "helloworld.open-cluster-management.io/uninstall=$(hub get managedclusteraddon -n "$CLUSTER" helloworld -o 'jsonpath={.metadata.uid}')"`,
-			repair: `spoke delete configmap -n "$NS" helloworld-agent-uninstall`},
+			repair: `spoke delete configmap -n "$NS" helloworld-agent-uninstall; pods`},
 		{name: "conflict", want: "Conflict", text: "adopt=true", begin: `spoke create configmap doctor2 -n "$NS"; hub create configmap doctor2 -n "$CLUSTER" --from-literal=a=b`, repair: `hub delete configmap doctor2 -n "$CLUSTER"; spoke delete configmap doctor2 -n "$NS" --ignore-not-found`},
 		{name: "copy refused", want: "Failed", text: "doctor forbids it", begin: `deny '' configmaps "object.metadata.name != 'doctor3'"; sleep 2; hub create configmap doctor3 -n "$CLUSTER"`, repair: `allow; hub delete configmap doctor3 -n "$CLUSTER"`},
 		{name: "another writer", want: "Contested", text: "keeps changing", repair: `true`,

@@ -113,7 +113,7 @@ func TestAsk(t *testing.T) {
 
 // TestPrint: clusters with the same causes are one entry, and no message controls the terminal.
 func TestPrint(t *testing.T) {
-	lost := diagnosis.Finding{Reason: diagnosis.ClusterUnavailable, Message: "OCM has lost the cluster 5m0s ago.", Page: "docs/x.md#y",
+	lost := diagnosis.Finding{Reason: diagnosis.ClusterUnavailable, Message: "OCM has lost the cluster 5m0s ago.", Page: "docs/situations.md",
 		Do:           []registration.Step{{Text: "Ask again", Command: "kubectl helloworld doctor cluster1 --managed-kubeconfig=FILE"}, {Text: "Or wait"}},
 		Consequences: []diagnosis.Finding{{Reason: diagnosis.AgentSilent, Message: "the agent does not renew its lease"}}}
 	hostile := diagnosis.Finding{Reason: diagnosis.Failed, Message: "a\x1b[31mb\n1. Well"}

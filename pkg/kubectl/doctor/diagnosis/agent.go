@@ -12,6 +12,7 @@ import (
 
 	"open-cluster-management.io/helloworld-addon/manifests"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/hubclient/credentials"
+	"open-cluster-management.io/helloworld-addon/pkg/agent/report/condition"
 	"open-cluster-management.io/helloworld-addon/pkg/hub/rollout/plan"
 	"open-cluster-management.io/helloworld-addon/pkg/kubectl/doctor/registration"
 	"open-cluster-management.io/helloworld-addon/pkg/kubectl/status/report"
@@ -41,6 +42,23 @@ func installNamespace(e *examination) {
 	}
 }
 
+// stopped looks whether the agent has stopped as for an uninstall, by what it reports or by the marker that stops it. It has to be
+// restarted then. A marker of an earlier ManagedClusterAddOn stops no agent.
+func stopped(e *examination) {
+	if e.AddOn == nil || e.deleting() {
+		return
+	}
+	var steps []registration.Step
+	if e.Managed != nil && e.Managed.Marker != nil && e.Managed.Marker.Labels[manifests.UninstallLabel] == string(e.AddOn.UID) {
+		steps = append(steps, step("Delete the ConfigMap that stops it", e.there("delete", "configmap", "-n", e.Managed.Marker.Namespace, e.Managed.Marker.Name)))
+	}
+	if len(steps) > 0 || e.condition(manifests.ConditionConfigMapsSynced).Reason == condition.ReasonUninstalling {
+		steps = append(steps, step("Restart the agent", e.there("rollout", "restart", "deployment", "-n", e.namespace(), manifests.AgentDeployment)))
+		e.add(AgentStopped, fmt.Sprintf("the agent has stopped as for an uninstall, although the add-on is enabled: someone has created the ConfigMap %s/%s",
+			e.namespace(), manifests.UninstallMarker), steps...)
+	}
+}
+
 // deployed looks at the agent's Deployment and its rights on the managed cluster.
 func deployed(e *examination) {
 	if !e.here() {
@@ -49,11 +67,6 @@ func deployed(e *examination) {
 	if denied := e.Managed.Denied; len(denied) > 0 {
 		e.add(AgentForbidden, fmt.Sprintf("the agent's ServiceAccount may not %s in the namespace %s: someone changed or deleted its Role or RoleBinding %s, and OCM's work agent has not restored it",
 			strings.Join(denied, ", "), e.namespace(), manifests.AgentRole), e.workAgentSteps()...)
-	}
-	// A marker of an earlier ManagedClusterAddOn stops no agent.
-	if marker := e.Managed.Marker; marker != nil && marker.Labels[manifests.UninstallLabel] == string(e.AddOn.UID) {
-		e.add(AgentStopped, fmt.Sprintf("the ConfigMap %s/%s stops the agent as for an uninstall, although the add-on is enabled", marker.Namespace, marker.Name),
-			step("Delete it", e.there("delete", "configmap", "-n", marker.Namespace, marker.Name)))
 	}
 	if e.unread(AgentDeployment) {
 		return

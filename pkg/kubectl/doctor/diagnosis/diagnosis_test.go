@@ -283,6 +283,10 @@ var agentCases = []examined{
 	{"stopped", "", func(w *world) {
 		w.Managed.Marker = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: manifests.UninstallMarker, Labels: map[string]string{manifests.UninstallLabel: "1"}}}
 	}, "AgentStopped", "delete configmap -n default helloworld-agent-uninstall"},
+	{"stopped, seen from the hub", "it stays stopped without the marker", func(w *world) {
+		w.hubOnly()
+		w.set("ConfigMapsSynced", metav1.ConditionFalse, "Uninstalling", condition.Stopped)
+	}, "AgentStopped", "rollout restart deployment -n default helloworld-agent"},
 	{"a marker of an earlier add-on", "it stops no agent", func(w *world) {
 		w.Managed.Marker = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{manifests.UninstallLabel: "0"}}}
 	}, "", ""},

@@ -21,7 +21,7 @@ var (
 		isEnabled, hosted, configuration,
 		delivered, applied,
 		binding, requests, renewed,
-		installNamespace, deployed, pods, agentCredentials, connection, available, lease,
+		installNamespace, stopped, deployed, pods, agentCredentials, connection, available, lease,
 		uninstall, mirrored,
 	}
 )

@@ -161,10 +161,10 @@ var kinds = append(append([]kind{
 
 	{reason: NamespaceTerminating, link: agentLink, own: true},
 	{reason: NamespaceMissing, link: agentLink},
+	{reason: AgentStopped, link: agentLink, page: pageUninstall, own: true},
 	{reason: AgentMissing, link: agentLink},
 	{reason: AgentScaledDown, link: agentLink, own: true},
 	{reason: AgentForbidden, link: agentLink, own: true},
-	{reason: AgentStopped, link: agentLink, page: pageUninstall, own: true},
 	{reason: AgentNotCreated, link: agentLink, page: pageDegraded, own: true},
 	{reason: AgentNotScheduled, link: agentLink, page: pageDegraded, own: true},
 	{reason: AgentImageNotPulled, link: agentLink, page: pageDegraded, own: true},
