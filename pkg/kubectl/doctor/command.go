@@ -12,8 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -40,13 +38,16 @@ type Options struct {
 	Output string
 }
 
+// formats are the values of --output, and byDefault is what is printed without it.
 var formats = []string{"json", "yaml"}
+
+const byDefault = "text"
 
 // Validate returns all problems of the command line.
 func (o Options) Validate() error {
 	var errs []error
-	if o.Output != "" && !slices.Contains(formats, o.Output) {
-		errs = append(errs, fmt.Errorf("--output=%s: use one of %s, or none for text", o.Output, strings.Join(formats, ", ")))
+	if err := terminal.CheckOutput(o.Output, byDefault, formats); err != nil {
+		errs = append(errs, err)
 	}
 	if o.managed() && len(o.Clusters) != 1 {
 		errs = append(errs, fmt.Errorf("--managed-kubeconfig and --managed-context are about one cluster: name it, instead of %d", len(o.Clusters)))
@@ -84,9 +85,7 @@ func NewCommand(config genericclioptions.RESTClientGetter, streams genericioopti
 	flags := command.Flags()
 	flags.StringVar(&options.ManagedKubeconfig, "managed-kubeconfig", "", "kubeconfig file of the managed cluster")
 	flags.StringVar(&options.ManagedContext, "managed-context", "", "context of the managed cluster, in --managed-kubeconfig or in the hub's kubeconfig")
-	flags.StringVarP(&options.Output, "output", "o", "", "format: "+strings.Join(formats, ", ")+"; text by default")
-	// Only a flag that does not exist fails here.
-	_ = command.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
+	terminal.AddOutput(command, &options.Output, byDefault, formats)
 	terminal.UnansweredFlags(command)
 	return command
 }
@@ -120,7 +119,7 @@ func run(ctx context.Context, o Options, config genericclioptions.RESTClientGett
 		if managed != nil {
 			managed.gather(ctx, &facts)
 		}
-		report.add(diagnosis.Examine(facts))
+		report.Clusters = append(report.Clusters, diagnosis.Examine(facts))
 	}
 	if err := report.print(o.Output, streams.Out, terminal.HasColors(streams.Out, os.LookupEnv)); err != nil {
 		return err

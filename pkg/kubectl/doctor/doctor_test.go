@@ -117,15 +117,12 @@ func TestPrint(t *testing.T) {
 		Do:           []registration.Step{{Text: "Ask again", Command: "kubectl helloworld doctor cluster1 --managed-kubeconfig=FILE"}, {Text: "Or wait"}},
 		Consequences: []diagnosis.Finding{{Reason: diagnosis.AgentSilent, Message: "the agent does not renew its lease"}}}
 	hostile := diagnosis.Finding{Reason: diagnosis.Failed, Message: "a\x1b[31mb\n1. Well"}
-	r := &Report{Now: time.Unix(0, 0)}
-	for _, d := range []diagnosis.Diagnosis{
+	r := &Report{Now: time.Unix(0, 0), Clusters: []diagnosis.Diagnosis{
 		{Cluster: "cluster1", Findings: []diagnosis.Finding{lost}, NotRead: []diagnosis.NotRead{{Resource: diagnosis.Events, Error: "forbidden"}}},
 		{Cluster: "cluster2", Findings: []diagnosis.Finding{lost, hostile}},
 		{Cluster: "cluster3", Findings: []diagnosis.Finding{lost}, NotRead: []diagnosis.NotRead{{Resource: diagnosis.Events, Error: "forbidden"}}},
 		{Cluster: "cluster4", Well: true},
-	} {
-		r.add(d)
-	}
+	}}
 	var out bytes.Buffer
 	if err := r.print("", &out, false); err != nil {
 		t.Fatal(err)

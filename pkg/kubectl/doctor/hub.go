@@ -3,6 +3,7 @@ package doctor
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -37,14 +38,9 @@ import (
 	"open-cluster-management.io/helloworld-addon/pkg/kubectl/doctor/diagnosis"
 )
 
-// Labels of OCM and of addon-framework.
-const (
-	addOnLabel        = "open-cluster-management.io/addon-name"
-	clusterLabel      = "open-cluster-management.io/cluster-name"
-	workAddOnLabel    = addonv1beta1.AddonLabelKey
-	workClusterLabel  = addonv1beta1.AddonNamespaceLabelKey
-	controllerNameKey = "app.kubernetes.io/name"
-)
+// nameLabel is Kubernetes' recommended label with the name of a program.
+// https://kubernetes.io/docs/concepts/overview/working-with-objects/common-labels/
+const nameLabel = "app.kubernetes.io/name"
 
 // hub reads a hub.
 type hub struct {
@@ -61,16 +57,14 @@ type hub struct {
 func newHub(config *rest.Config) (*hub, error) {
 	c := limited(config)
 	h := &hub{host: c.Host}
-	errs := []error{nil, nil, nil, nil, nil}
+	errs := make([]error, 5)
 	h.kube, errs[0] = kubernetes.NewForConfig(c)
 	h.addOns, errs[1] = addonclient.NewForConfig(c)
 	h.clusters, errs[2] = clusterclient.NewForConfig(c)
 	h.works, errs[3] = workclient.NewForConfig(c)
 	h.dynamic, errs[4] = dynamic.NewForConfig(c)
-	for _, err := range errs {
-		if err != nil {
-			return nil, fmt.Errorf("create the clients of %s: %w", c.Host, err)
-		}
+	if err := errors.Join(errs...); err != nil {
+		return nil, fmt.Errorf("create the clients of %s: %w", c.Host, err)
 	}
 	return h, nil
 }
@@ -185,14 +179,14 @@ func (h *hub) gatherClusters(ctx context.Context, r *reading, all *objects, name
 			}
 		})
 	})
-	ofAddOn := metav1.ListOptions{LabelSelector: workAddOnLabel + "=" + manifests.AddonName}
+	ofAddOn := metav1.ListOptions{LabelSelector: addonv1beta1.AddonLabelKey + "=" + manifests.AddonName}
 	r.read(diagnosis.Works, func() error {
 		// In hosted mode they are in the namespace of another cluster.
 		return each(ctx, ofAddOn, func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			return h.works.WorkV1().ManifestWorks(metav1.NamespaceAll).List(ctx, o)
 		}, func(w *workv1.ManifestWork) {
 			name := w.Namespace
-			if of := w.Labels[workClusterLabel]; of != "" {
+			if of := w.Labels[addonv1beta1.AddonNamespaceLabelKey]; of != "" {
 				name = of
 			}
 			if len(names) == 0 || slices.Contains(names, name) {
@@ -201,10 +195,11 @@ func (h *hub) gatherClusters(ctx context.Context, r *reading, all *objects, name
 		})
 	})
 	r.read(diagnosis.Requests, func() error {
-		return each(ctx, metav1.ListOptions{LabelSelector: addOnLabel + "=" + manifests.AddonName}, func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+		return each(ctx, ofAddOn, func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			return h.kube.CertificatesV1().CertificateSigningRequests().List(ctx, o)
 		}, func(c *certificatesv1.CertificateSigningRequest) {
-			all.requests[c.Labels[clusterLabel]] = append(all.requests[c.Labels[clusterLabel]], c)
+			name := c.Labels[clusterv1.ClusterNameLabelKey]
+			all.requests[name] = append(all.requests[name], c)
 		})
 	})
 	h.gatherNamespaces(ctx, r, all, namespace, byName)
@@ -292,7 +287,7 @@ func (h *hub) gatherController(ctx context.Context, r *reading, facts *diagnosis
 
 // controller returns the controller's Deployment, in whatever namespace it is, or nil.
 func (h *hub) controller(ctx context.Context) (*appsv1.Deployment, error) {
-	selector := metav1.ListOptions{LabelSelector: controllerNameKey + "=" + manifests.ControllerName}
+	selector := metav1.ListOptions{LabelSelector: nameLabel + "=" + manifests.ControllerName}
 	list, err := h.kube.AppsV1().Deployments(metav1.NamespaceAll).List(ctx, selector)
 	if apierrors.IsForbidden(err) {
 		list, err = h.kube.AppsV1().Deployments(diagnosis.ControllerNamespace).List(ctx, selector)

@@ -93,7 +93,7 @@ func (m *managedCluster) gather(ctx context.Context, f *diagnosis.Facts) {
 	if f.AddOn != nil && f.AddOn.DeletionTimestamp != nil {
 		facts.Hook = &diagnosis.Workload{}
 		r.read(diagnosis.AgentPods, func() error {
-			return podsOf(ctx, m.kube, namespace, controllerNameKey+"="+manifests.UninstallJob, facts.Hook)
+			return podsOf(ctx, m.kube, namespace, nameLabel+"="+manifests.UninstallJob, facts.Hook)
 		})
 	}
 	f.NotRead = append(slices.Clone(f.NotRead), r.done()...)

@@ -24,16 +24,8 @@ type Report struct {
 	Well     bool                  `json:"well"`
 	Clusters []diagnosis.Diagnosis `json:"clusters"`
 
-	examined int
-	// all reports whether every cluster was asked about. Those that are well are then not listed.
+	// all reports whether every cluster was asked about. The text then only counts those without a finding.
 	all bool
-}
-
-func (r *Report) add(d diagnosis.Diagnosis) {
-	r.Clusters = append(r.Clusters, d)
-	if d.Cluster != "" {
-		r.examined++
-	}
 }
 
 func (r *Report) print(format string, out io.Writer, colors bool) error {
@@ -63,18 +55,20 @@ func (r *Report) text(colors bool) string {
 	for _, n := range r.notRead() {
 		w.line(0, "Not judged: cannot read %s: %s", n.Resource, n.Error)
 	}
-	wrong := 0
+	examined, wrong := 0, 0
 	for _, group := range grouped(r.Clusters) {
+		if group[0].Cluster != "" { // else it is the hub alone
+			examined += len(group)
+		}
 		if !group[0].Well {
 			wrong += len(group)
 		}
-		// Of all clusters, those without a finding are only counted.
 		if !r.all || len(group[0].Findings) > 0 || group[0].Cluster == "" {
 			w.group(group, len(group[0].NotRead) > 0)
 		}
 	}
-	if r.all || r.examined > 1 {
-		w.line(0, "%s examined, %d not well.", clusters(r.examined), wrong)
+	if r.all || examined > 1 {
+		w.line(0, "%s examined, %d not well.", clusters(examined), wrong)
 	}
 	return w.String()
 }

@@ -12,7 +12,6 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/labels"
@@ -39,8 +38,8 @@ type Options struct {
 // Validate returns all problems of the command line.
 func (o Options) Validate() error {
 	var errs []error
-	if !isFormat(o.Output) {
-		errs = append(errs, fmt.Errorf("--output=%s: use one of %s, or none for a table", o.Output, strings.Join(formats, ", ")))
+	if err := terminal.CheckOutput(o.Output, byDefault, formats); err != nil {
+		errs = append(errs, err)
 	}
 	if _, err := labels.Parse(o.Selector); err != nil {
 		errs = append(errs, fmt.Errorf("--selector=%s: %w", o.Selector, err))
@@ -82,10 +81,8 @@ func NewCommand(config genericclioptions.RESTClientGetter, streams genericioopti
 	flags := command.Flags()
 	flags.StringVarP(&options.Selector, "selector", "l", "", "label selector for ManagedClusters, for example region=eu")
 	flags.StringVar(&options.ClusterSet, "clusterset", "", "name of a ManagedClusterSet: only its clusters")
-	flags.StringVarP(&options.Output, "output", "o", "", "format: "+strings.Join(formats, ", ")+"; a table by default")
+	terminal.AddOutput(command, &options.Output, byDefault, formats)
 	flags.BoolVarP(&options.Watch, "watch", "w", false, "go on, and print a cluster again whenever it changes")
-	// Only a flag that does not exist fails here.
-	_ = command.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
 	terminal.UnansweredFlags(command)
 	return command
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -27,6 +26,9 @@ type printer interface {
 
 // formats are the values of --output, beside the default.
 var formats = []string{"wide", "json", "yaml"}
+
+// byDefault is what is printed without --output.
+const byDefault = "a table"
 
 func newPrinter(format string, out io.Writer, colors bool) printer {
 	switch format {
@@ -247,6 +249,3 @@ func summary(t report.Totals) string {
 	}
 	return fmt.Sprintf("%s. %d of %d ConfigMaps synced.", text, t.ConfigMaps.Synced, t.ConfigMaps.Total)
 }
-
-// isFormat reports whether --output may have this value.
-func isFormat(format string) bool { return format == "" || slices.Contains(formats, format) }

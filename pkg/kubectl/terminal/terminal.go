@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -56,6 +57,21 @@ func ExitCode(err error) (code int, printed bool) {
 	default:
 		return 1, true
 	}
+}
+
+// AddOutput adds the flag --output with its completion. byDefault names the format without the flag, for example "a table".
+func AddOutput(command *cobra.Command, value *string, byDefault string, formats []string) {
+	command.Flags().StringVarP(value, "output", "o", "", "format: "+strings.Join(formats, ", ")+"; "+byDefault+" by default")
+	// Only a flag that does not exist fails here.
+	_ = command.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// CheckOutput returns an error unless the value of --output is empty or one of the formats.
+func CheckOutput(value, byDefault string, formats []string) error {
+	if value == "" || slices.Contains(formats, value) {
+		return nil
+	}
+	return fmt.Errorf("--output=%s: use one of %s, or none for %s", value, strings.Join(formats, ", "), byDefault)
 }
 
 // HasColors reports whether out is a terminal that shows colours. https://no-color.org
