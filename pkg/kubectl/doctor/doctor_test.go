@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -131,5 +132,56 @@ func TestPrint(t *testing.T) {
 	var colored bytes.Buffer
 	if err := r.print("", &colored, true); err != nil || strings.NewReplacer("\x1b[31m", "", "\x1b[36m", "", "\x1b[0m", "").Replace(colored.String()) != out.String() {
 		t.Errorf("%v: colours change the text: %s", err, colored.String())
+	}
+}
+
+// TestOneCluster: a question about one cluster reads neither the other clusters' objects nor more than the hosting cluster.
+func TestOneCluster(t *testing.T) {
+	const hosted = `{"kind":"ManagedClusterAddOnList","apiVersion":"addon.open-cluster-management.io/v1alpha1","items":[{"metadata":{"name":"helloworld",
+		"namespace":"cluster1","annotations":{"addon.open-cluster-management.io/hosting-cluster-name":"cluster2"}}}]}`
+	selectors := map[string]string{
+		clusterPath: "fieldSelector=metadata.name=cluster1",
+		"/apis/work.open-cluster-management.io/v1/manifestworks":                 "labelSelector=open-cluster-management.io/addon-name=helloworld,open-cluster-management.io/addon-namespace=cluster1",
+		"/apis/certificates.k8s.io/v1/certificatesigningrequests":                "labelSelector=open-cluster-management.io/addon-name=helloworld,open-cluster-management.io/cluster-name=cluster1",
+		"/apis/addon.open-cluster-management.io/v1alpha1/addondeploymentconfigs": "", // those that clusters share
+		"/apis/apps/v1/deployments":                                              "labelSelector=app.kubernetes.io/name=helloworld-controller",
+	}
+	var mu sync.Mutex
+	asked := map[string]bool{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		path, query := r.URL.Path, r.URL.Query()
+		asked[path] = true
+		selector := ""
+		for _, name := range []string{"fieldSelector", "labelSelector"} {
+			if query.Has(name) {
+				selector = name + "=" + query.Get(name)
+			}
+		}
+		if want, fleet := selectors[path]; fleet && selector != want {
+			t.Errorf("%s is asked with the selector %q, want %q", path, selector, want)
+		} else if isList := query.Has("limit"); isList && !fleet && !strings.Contains(path, "/namespaces/cluster1/") {
+			t.Errorf("%s is listed", path)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		answers := map[string]string{clusterPath: two, "/apis/addon.open-cluster-management.io/v1alpha1/namespaces/cluster1/managedclusteraddons": hosted,
+			"/apis/work.open-cluster-management.io/v1/namespaces/cluster1/manifestworks": `{"kind":"ManifestWorkList","apiVersion":"work.open-cluster-management.io/v1","items":[]}`}
+		if answer := answers[path]; answer != "" {
+			_, _ = w.Write([]byte(answer))
+			return
+		}
+		w.WriteHeader(http.StatusForbidden)
+	}))
+	t.Cleanup(server.Close)
+	_, err := ask(t, server.URL, "cluster1")
+	hubobjects.CheckError(t, err, terminal.ErrNotWell.Error())
+	if !asked[clusterPath+"/cluster2"] {
+		t.Error("the hosting cluster is not read")
+	}
+	for path := range selectors {
+		if !asked[path] {
+			t.Errorf("%s is not asked: the test shows nothing about it", path)
+		}
 	}
 }

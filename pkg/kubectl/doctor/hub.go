@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -155,7 +156,11 @@ func each[T runtime.Object](ctx context.Context, options metav1.ListOptions, lis
 func (h *hub) gatherClusters(ctx context.Context, r *reading, all *objects, namespace string, names []string) error {
 	// An API that the hub does not serve makes it no hub: nothing else is worth an answer then.
 	all.clusters = map[string]*clusterv1.ManagedCluster{}
-	err := each(ctx, metav1.ListOptions{}, func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	selected := metav1.ListOptions{}
+	if namespace != metav1.NamespaceAll {
+		selected.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, namespace).String()
+	}
+	err := each(ctx, selected, func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 		return h.clusters.ClusterV1().ManagedClusters().List(ctx, o)
 	}, func(c *clusterv1.ManagedCluster) { all.clusters[c.Name] = c })
 	switch {
@@ -167,35 +172,11 @@ func (h *hub) gatherClusters(ctx context.Context, r *reading, all *objects, name
 	case err != nil:
 		return fmt.Errorf("list ManagedClusters of %s: %w", h.host, err)
 	}
-	byName := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", manifests.AddonName).String()}
-	r.read(diagnosis.AddOns, func() error {
-		all.addOns = map[string]*addonv1beta1.ManagedClusterAddOn{}
-		return each(ctx, byName, func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			return h.addOns.AddonV1alpha1().ManagedClusterAddOns(namespace).List(ctx, o)
-		}, func(a *addonv1alpha1.ManagedClusterAddOn) {
-			converted := &addonv1beta1.ManagedClusterAddOn{}
-			if stored.Convert(a, converted) == nil {
-				all.addOns[a.Namespace] = converted
-			}
-		})
-	})
-	ofAddOn := metav1.ListOptions{LabelSelector: addonv1beta1.AddonLabelKey + "=" + manifests.AddonName}
-	r.read(diagnosis.Works, func() error {
-		// In hosted mode they are in the namespace of another cluster.
-		return each(ctx, ofAddOn, func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			return h.works.WorkV1().ManifestWorks(metav1.NamespaceAll).List(ctx, o)
-		}, func(w *workv1.ManifestWork) {
-			name := w.Namespace
-			if of := w.Labels[addonv1beta1.AddonNamespaceLabelKey]; of != "" {
-				name = of
-			}
-			if len(names) == 0 || slices.Contains(names, name) {
-				all.works[name] = append(all.works[name], w)
-			}
-		})
-	})
+	byName := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, manifests.AddonName).String()}
+	r.read(diagnosis.AddOns, func() error { return h.gatherAddOns(ctx, r, all, namespace, byName) })
+	r.read(diagnosis.Works, func() error { return h.gatherWorks(ctx, all, namespace, names) })
 	r.read(diagnosis.Requests, func() error {
-		return each(ctx, ofAddOn, func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+		return each(ctx, ofAddOn(clusterv1.ClusterNameLabelKey, namespace), func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			return h.kube.CertificatesV1().CertificateSigningRequests().List(ctx, o)
 		}, func(c *certificatesv1.CertificateSigningRequest) {
 			name := c.Labels[clusterv1.ClusterNameLabelKey]
@@ -206,11 +187,71 @@ func (h *hub) gatherClusters(ctx context.Context, r *reading, all *objects, name
 	return nil
 }
 
+// ofAddOn selects the objects with OCM's label of this add-on, and of one cluster by another label unless it is empty.
+func ofAddOn(label, cluster string) metav1.ListOptions {
+	selector := labels.Set{addonv1beta1.AddonLabelKey: manifests.AddonName}
+	if cluster != "" {
+		selector[label] = cluster
+	}
+	return metav1.ListOptions{LabelSelector: selector.String()}
+}
+
+// gatherAddOns reads the ManagedClusterAddOns. For one cluster it also reads the ManagedCluster that hosts the agent.
+func (h *hub) gatherAddOns(ctx context.Context, r *reading, all *objects, namespace string, byName metav1.ListOptions) error {
+	all.addOns = map[string]*addonv1beta1.ManagedClusterAddOn{}
+	err := each(ctx, byName, func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+		return h.addOns.AddonV1alpha1().ManagedClusterAddOns(namespace).List(ctx, o)
+	}, func(a *addonv1alpha1.ManagedClusterAddOn) {
+		converted := &addonv1beta1.ManagedClusterAddOn{}
+		if stored.Convert(a, converted) == nil {
+			all.addOns[a.Namespace] = converted
+		}
+	})
+	if addOn := all.addOns[namespace]; addOn != nil {
+		if hosting := addOn.Annotations[addonv1beta1.HostingClusterNameAnnotationKey]; hosting != "" {
+			r.read(diagnosis.ManagedClusters, func() error {
+				cluster, err := h.clusters.ClusterV1().ManagedClusters().Get(ctx, hosting, metav1.GetOptions{})
+				if err == nil {
+					all.clusters[hosting] = cluster
+				}
+				return err
+			})
+		}
+	}
+	return err
+}
+
+// gatherWorks reads the ManifestWorks with the agents. In hosted mode they are in the namespace of another cluster.
+func (h *hub) gatherWorks(ctx context.Context, all *objects, namespace string, names []string) error {
+	list := func(namespace string, options metav1.ListOptions, use func(*workv1.ManifestWork)) error {
+		return each(ctx, options, func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			return h.works.WorkV1().ManifestWorks(namespace).List(ctx, o)
+		}, use)
+	}
+	add := func(w *workv1.ManifestWork) {
+		name := cmp.Or(w.Labels[addonv1beta1.AddonNamespaceLabelKey], w.Namespace)
+		if len(names) == 0 || slices.Contains(names, name) {
+			all.works[name] = append(all.works[name], w)
+		}
+	}
+	if namespace == metav1.NamespaceAll {
+		return list(metav1.NamespaceAll, ofAddOn("", ""), add)
+	}
+	if err := list(namespace, ofAddOn("", ""), add); err != nil {
+		return err
+	}
+	return list(metav1.NamespaceAll, ofAddOn(addonv1beta1.AddonNamespaceLabelKey, namespace), func(w *workv1.ManifestWork) {
+		if w.Namespace != namespace { // else it was in the list before
+			add(w)
+		}
+	})
+}
+
 // gatherNamespaces reads what the clusters' namespaces have beside ManagedClusterAddOns.
 func (h *hub) gatherNamespaces(ctx context.Context, r *reading, all *objects, namespace string, byName metav1.ListOptions) {
 	r.read(diagnosis.Bindings, func() error {
 		all.bindings = map[string]*rbacv1.RoleBinding{}
-		return each(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", manifests.HubRole).String()},
+		return each(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, manifests.HubRole).String()},
 			func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 				return h.kube.RbacV1().RoleBindings(namespace).List(ctx, o)
 			}, func(b *rbacv1.RoleBinding) { all.bindings[b.Namespace] = b })
