@@ -90,9 +90,10 @@ undeploy-example: $(BUILT_KUBECTL) ## Remove it from the hub that KUBECONFIG nam
 	@DISTRIBUTION= deploy/remove '$(KUBECTL)' '$(IMAGE)'
 
 .PHONY: picture
-picture: bin/ocm-sandbox image-root bin/ocm-demo ## Record docs/demo.svg, the README's picture, from a run of the demo
+picture: bin/ocm-sandbox image-root bin/ocm-demo ## Record docs/demo.svg and the pictures in docs/kubectl/ from real runs
 	@$(GO_BUILD) -o bin/demo-picture ./test/demo/cmd/demo-picture
 	@bin/ocm-demo --dir='$(SANDBOX_DIR)' --image='$(IMAGE)' --once | bin/demo-picture --out=docs/demo.svg
+	@test/doctor/record '$(IMAGE)' '$(IMAGE_ROOT)'
 
 BENCH_FLAGS ?=
 BENCH_JSON ?= artifacts/bench.json

@@ -35,7 +35,7 @@ type fault struct {
 const preamble = `set -euo pipefail
 hub() { "$KUBECTL" --kubeconfig="$HUB_KUBECONFIG" "$@"; }
 spoke() { "$KUBECTL" --kubeconfig="$SPOKE_KUBECONFIG" "$@"; }
-secret=helloworld-hub-kubeconfig ocm=open-cluster-management-agent
+secret=helloworld-hub-kubeconfig
 sandbox() { "$OCM_SANDBOX" --dir="$SANDBOX" "$@"; }
 # put KEY VALUE: into the agent's Secret, while OCM's registration agent cannot repair it
 put() { spoke patch secret -n "$NS" $secret --type=merge -p "$(printf '{"stringData":{"%s":"%s"}}' "$1" "$2")"; }
@@ -43,8 +43,8 @@ drop() { spoke patch secret -n "$NS" $secret --type=json -p '[{"op":"remove","pa
 renew() { spoke delete secret -n "$NS" $secret --ignore-not-found; sandbox start "$CLUSTER/registration-agent"; }
 alone() { sandbox stop "$CLUSTER/registration-agent"; }
 enable() { hub apply -f - <<END
-{"apiVersion":"addon.open-cluster-management.io/v1alpha1","kind":"ManagedClusterAddOn","metadata":{"name":"helloworld","namespace":"$CLUSTER"},
-"spec":{"installNamespace":"$NS"}}
+{"apiVersion":"addon.open-cluster-management.io/v1alpha1","kind":"ManagedClusterAddOn","metadata":{"name":"helloworld","namespace":"$CLUSTER",
+"annotations":{${HOSTING:+"\"addon.open-cluster-management.io/hosting-cluster-name\":\"$HOSTING\""}}},"spec":{"installNamespace":"$NS"}}
 END
 }
 # configure SPEC: an AddOnDeploymentConfig of the cluster
@@ -75,30 +75,60 @@ spec: {policyName: doctor, validationActions: [Deny]}
 END
 }
 allow() { spoke delete validatingadmissionpolicybinding,validatingadmissionpolicy doctor --ignore-not-found; }
-# bootstrap [--expired]: writes the bootstrap kubeconfig
+# bootstrap [--expired] [--hub=HUB]: writes the bootstrap kubeconfig, into the Secret $bootstrap
+bootstrap=bootstrap-hub-kubeconfig
 bootstrap() {
-  sandbox bootstrap "$CLUSTER" "$@" | spoke create secret generic bootstrap-hub-kubeconfig -n $ocm --from-file=kubeconfig=/dev/stdin --dry-run=client -o yaml | spoke apply -f -
+  sandbox bootstrap "$CLUSTER" "$@" | spoke create secret generic "$bootstrap" -n $ocm --from-file=kubeconfig=/dev/stdin --dry-run=client -o yaml | spoke apply -f -
+}
+second() { bootstrap=bootstrap-hub-kubeconfig-hub2 bootstrap --hub=hub2 "$@"; }
+# managed: the kubeconfig of the managed cluster, in hosted mode
+managed() {
+  for ((i = 0; i < 60; i++)); do
+    spoke get namespace "$NS" >/dev/null 2>&1 && break
+    sleep 1
+  done
+  spoke create secret generic helloworld-managed-kubeconfig -n "$NS" --from-file=kubeconfig="$SANDBOX/$CLUSTER.inside.kubeconfig"
 }
 rejoin() {
   spoke delete secret -n $ocm hub-kubeconfig-secret --ignore-not-found
   sandbox start "$CLUSTER/registration-agent"
+  joined
+}
+# joined: OCM's registration agent has a hub kubeconfig
+joined() {
   for ((i = 0; i < 120; i++)); do
     [[ -z $(spoke get secret -n $ocm hub-kubeconfig-secret --ignore-not-found -o 'jsonpath={.data.kubeconfig}') ]] || return 0
     sleep 1
   done
+  return 1
 }
 quota() { spoke create quota doctor -n "$NS" --hard=pods=0; }
 pods() { spoke delete pod -n "$NS" -l app.kubernetes.io/name=helloworld-agent --wait=false; }
 `
 
-// world is where the faults are brought about.
+// world is where the faults are brought about: a cluster, the install namespace and the namespace of OCM's agents, and the
+// kubeconfig of the cluster where the agents run, which in hosted mode is the hosting one.
 type world struct {
-	cluster, namespace, kubeconfig string
+	cluster, namespace, ocm, kubeconfig, hosting string
+}
+
+// worlds returns those of the environment.
+func worlds(t *testing.T, count int) []*world {
+	t.Helper()
+	var all []*world
+	for _, pair := range strings.Split(os.Getenv("CLUSTER_KUBECONFIGS"), ",") {
+		name, path, _ := strings.Cut(pair, "=")
+		all = append(all, &world{cluster: name, namespace: "doctor", ocm: "open-cluster-management-agent", kubeconfig: path})
+	}
+	if len(all) != count || os.Getenv("KUBECTL_HELLOWORLD") == "" {
+		t.Fatalf("CLUSTER_KUBECONFIGS does not name %d clusters, or KUBECTL_HELLOWORLD no program: see on-sandbox", count)
+	}
+	return all
 }
 
 func (w *world) shell(ctx context.Context, script string) error {
 	command := exec.CommandContext(ctx, "bash", "-c", preamble+script)
-	command.Env = append(os.Environ(), "CLUSTER="+w.cluster, "NS="+w.namespace, "SPOKE_KUBECONFIG="+w.kubeconfig)
+	command.Env = append(os.Environ(), "CLUSTER="+w.cluster, "NS="+w.namespace, "ocm="+w.ocm, "HOSTING="+w.hosting, "SPOKE_KUBECONFIG="+w.kubeconfig)
 	if out, err := command.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s: %w: %s", script, err, out)
 	}
@@ -235,15 +265,8 @@ func (w *world) bring(t *testing.T, f fault) {
 	t.Logf("named after %s", time.Since(began).Round(100*time.Millisecond))
 }
 
-func TestDoctor(t *testing.T) {
-	var worlds []*world
-	for _, pair := range strings.Split(os.Getenv("CLUSTER_KUBECONFIGS"), ",") {
-		name, path, _ := strings.Cut(pair, "=")
-		worlds = append(worlds, &world{cluster: name, namespace: "doctor", kubeconfig: path})
-	}
-	if len(worlds) != 3 || os.Getenv("KUBECTL_HELLOWORLD") == "" {
-		t.Fatal("CLUSTER_KUBECONFIGS names three clusters, and KUBECTL_HELLOWORLD the program: see on-sandbox")
-	}
+func TestFaults(t *testing.T) {
+	worlds := worlds(t, 3)
 	one := worlds[0]
 	for _, f := range beforeInstalling {
 		t.Run(f.name, func(t *testing.T) { one.bring(t, f) })
@@ -260,10 +283,7 @@ func TestDoctor(t *testing.T) {
 	for _, w := range worlds {
 		eventually(t, "all is well on "+w.cluster, w.well)
 	}
-	for _, f := range ofHub {
-		t.Run(f.name, func(t *testing.T) { one.bring(t, f) })
-		eventually(t, "all is well again", one.well)
-	}
+	one.bringAll(t, ofHub)
 	for _, w := range worlds {
 		// The agents do not notice that the objects in which they report were deleted with the CRD.
 		if err := w.shell(t.Context(), `pods`); err != nil {
@@ -275,10 +295,7 @@ func TestDoctor(t *testing.T) {
 		for i, w := range worlds {
 			t.Run(w.cluster, func(t *testing.T) {
 				t.Parallel()
-				for _, f := range perCluster[i] {
-					t.Run(f.name, func(t *testing.T) { w.bring(t, f) })
-					eventually(t, "all is well again after "+f.name, w.well)
-				}
+				w.bringAll(t, perCluster[i])
 			})
 		}
 	})

@@ -99,7 +99,7 @@ END
 		{name: "situation 3: bootstrap kubeconfig expired", want: "BootstrapInvalid", advice: true, text: "situation 3", repair: `bootstrap`, begin: `bootstrap --expired`},
 		{name: "situation 4: neither valid", want: "RegistrationRetries", text: "situation 4",
 			begin:  `sandbox stop "$CLUSTER/registration-agent"; bootstrap --expired; spoke delete secret -n $ocm hub-kubeconfig-secret; sandbox start "$CLUSTER/registration-agent"`,
-			repair: `bootstrap`},
+			repair: `bootstrap; joined`},
 		{name: "situation 1: no hub kubeconfig", want: "RegistrationJoins", text: "situation 1", after: "ClusterUnavailable",
 			begin: `hub patch managedcluster "$CLUSTER" --type=merge -p '{"spec":{"leaseDurationSeconds":5}}'
 				sandbox stop "$CLUSTER/registration-agent"; spoke delete secret -n $ocm hub-kubeconfig-secret`,
@@ -129,7 +129,7 @@ END
 		{name: "misspelt variable", want: "ConfigurationIgnored", advice: true, text: "DeletionHolt", begin: `configure '{"agentInstallNamespace":"'"$NS"'","customizedVariables":[{"name":"DeletionHolt","value":"1m"}]}'`, repair: `unconfigure`},
 		{name: "no node", want: "AgentNotScheduled", begin: `configure '{"agentInstallNamespace":"'"$NS"'","nodePlacement":{"nodeSelector":{"doctor":"nowhere"}}}'; pods`, repair: `unconfigure`},
 		{name: "no image", want: "AgentImageNotPulled", text: "example.com", begin: `configure '{"agentInstallNamespace":"'"$NS"'","registries":[{"source":"quay.io/open-cluster-management","mirror":"example.com/nothing"}]}'; pods`, repair: `unconfigure`},
-		{name: "quota", want: "AgentNotCreated", text: "exceeded quota", begin: `quota; pods`, repair: `spoke delete quota -n "$NS" doctor; spoke rollout restart deployment -n "$NS" helloworld-agent`},
+		{name: "quota", want: "AgentNotCreated", text: "get resourcequotas", begin: `quota; pods`, repair: `spoke delete quota -n "$NS" doctor; spoke rollout restart deployment -n "$NS" helloworld-agent`},
 		{name: "Deployment deleted", want: "AgentMissing", begin: `sandbox stop "$CLUSTER/work-agent"; spoke delete deployment -n "$NS" helloworld-agent`, repair: `sandbox start "$CLUSTER/work-agent"`},
 		{name: "scaled to 0", want: "AgentScaledDown", text: "--replicas=1", begin: `sandbox stop "$CLUSTER/work-agent"; spoke scale deployment -n "$NS" helloworld-agent --replicas=0`, repair: `sandbox start "$CLUSTER/work-agent"`},
 		{name: "crashes", want: "AgentCrashes", repair: `sandbox start "$CLUSTER/work-agent"`,
@@ -175,6 +175,14 @@ END`,
 		{name: "install namespace goes", want: "NamespaceTerminating",
 			begin: `spoke create configmap keep -n "$NS"; spoke patch configmap keep -n "$NS" --type=merge -p '{"metadata":{"finalizers":["example.com/hold"]}}'
 				spoke delete namespace "$NS" --wait=false`,
-			repair: `spoke patch configmap keep -n "$NS" --type=merge -p '{"metadata":{"finalizers":null}}'`},
+			// OCM's registration agent looks for the missing Secret again after 5 minutes, or when it starts.
+			repair: `before=$(spoke get namespace "$NS" -o 'jsonpath={.metadata.uid}')
+				spoke patch configmap keep -n "$NS" --type=merge -p '{"metadata":{"finalizers":null}}'
+				for ((i = 0; i < 120; i++)); do
+				  now=$(spoke get namespace "$NS" --ignore-not-found -o 'jsonpath={.metadata.uid}')
+				  [[ -z $now || $now == "$before" ]] || break
+				  sleep 1
+				done
+				sandbox restart "$CLUSTER/registration-agent"`},
 	},
 }

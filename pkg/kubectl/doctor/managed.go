@@ -146,13 +146,16 @@ func (m *managedCluster) gatherRegistration(ctx context.Context, f *diagnosis.Fa
 		if b.Secret, err = m.secret(ctx, facts.Namespace, b.Name); err != nil {
 			return known, err
 		}
-		b.Rejected = m.rejected(ctx, b.Secret)
 		known = known || b.Exists
 	}
 	if !known && k == nil {
 		return false, fmt.Errorf("the namespace %s has neither a hub kubeconfig nor a bootstrap kubeconfig: this is not the managed cluster, or in hosted mode not its hosting cluster", facts.Namespace)
 	}
-	managed.Registration = &facts
+	server := serverOf(facts, m.hub)
+	for i := range facts.Bootstraps {
+		facts.Bootstraps[i].Rejected = m.rejected(ctx, facts.Bootstraps[i].Secret, server)
+	}
+	managed.Registration, managed.OtherHub = &facts, otherHub(facts, server)
 	r.read(diagnosis.KlusterletPods, func() error {
 		list, err := m.kube.AppsV1().Deployments(facts.Namespace).List(ctx, metav1.ListOptions{})
 		if err != nil {
@@ -236,9 +239,9 @@ const probeTimeout = 5 * time.Second
 
 // rejected asks the hub whether the user of a bootstrap kubeconfig may join, and returns the answer if that is no. The review that
 // it creates is answered and not stored. It goes to the hub of the person who asks, with the credentials alone: the address in
-// the kubeconfig is a managed cluster's word. It returns nothing for a kubeconfig of another hub.
-func (m *managedCluster) rejected(ctx context.Context, secret registration.Secret) string {
-	config := bootstrapLogin(secret.Data["kubeconfig"], m.hub)
+// the kubeconfig is a managed cluster's word. It returns nothing for a kubeconfig of another hub than the one at server.
+func (m *managedCluster) rejected(ctx context.Context, secret registration.Secret, server string) string {
+	config := bootstrapLogin(secret.Data["kubeconfig"], server, m.hub)
 	if config == nil {
 		return ""
 	}

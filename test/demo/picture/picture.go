@@ -1,5 +1,6 @@
-// Package picture draws what the demo prints as an SVG, for the README: a terminal in which the lines appear one after
-// the other. The last state has all lines, also where nothing moves.
+// Package picture draws what programs print as an SVG, for the README and the documentation. SVG draws the demo: a terminal in
+// which the lines appear one after the other. The last state has all lines, also where nothing moves. Terminal draws what was
+// printed on a terminal, with its colours, as it is.
 package picture
 
 import (
@@ -118,15 +119,20 @@ func SVG(title string, lines []Line) string {
 		body.WriteString("</g>\n")
 		y += rowHeight
 	}
+	return frame(title, style, width, y, body.String())
+}
+
+// frame draws a terminal's window around the body.
+func frame(title, style string, width, height int, body string) string {
 	var picture strings.Builder
 	fmt.Fprintf(&picture, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img" aria-labelledby="title">`,
-		width, y, width, y)
+		width, height, width, height)
 	fmt.Fprintf(&picture, "\n<title id=\"title\">%s</title>\n<style>\n%s\n</style>\n", html.EscapeString(title), style)
-	fmt.Fprintf(&picture, "<rect class=\"screen\" x=\"0.5\" y=\"0.5\" width=\"%d\" height=\"%d\" rx=\"8\"/>\n", width-1, y-1)
+	fmt.Fprintf(&picture, "<rect class=\"screen\" x=\"0.5\" y=\"0.5\" width=\"%d\" height=\"%d\" rx=\"8\"/>\n", width-1, height-1)
 	for i, colour := range []string{"#ff5f57", "#febc2e", "#28c840"} {
 		fmt.Fprintf(&picture, "<circle cx=\"%d\" cy=\"16\" r=\"5\" fill=\"%s\"/>\n", left+16*i, colour)
 	}
-	picture.WriteString(body.String())
+	picture.WriteString(body)
 	picture.WriteString("</svg>\n")
 	return picture.String()
 }

@@ -88,3 +88,52 @@ func TestPictures(t *testing.T) {
 		}
 	}
 }
+
+// TestTerminal: the picture has every character of the output, and its colours.
+func TestTerminal(t *testing.T) {
+	long := strings.Repeat("word ", 60)
+	output := "$ kubectl helloworld status\r\ncluster1  \x1b[31mConflict\x1b[0m  <&>\n\n" + strings.Repeat("x", columns) + "\n" + long + "\x1b[36m" + strings.Repeat("y", 2*columns) + "\x1b[0m end\n"
+	svg := Terminal("a <title>", output)
+	type span struct {
+		Class string `xml:"class,attr"`
+		Text  string `xml:",chardata"`
+	}
+	var got struct {
+		Title string `xml:"title"`
+		Lines []struct {
+			Class string `xml:"class,attr"`
+			Text  string `xml:",chardata"`
+			Spans []span `xml:"tspan"`
+		} `xml:"text"`
+	}
+	if err := xml.Unmarshal([]byte(svg), &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.Title != "a <title>" || got.Lines[0].Class != "prompt" || got.Lines[0].Text != "$ kubectl helloworld status" {
+		t.Errorf("got title %q, first line %+v", got.Title, got.Lines[0])
+	}
+	if diff := cmp.Diff([]span{{"red", "Conflict"}}, got.Lines[1].Spans); diff != "" || got.Lines[1].Text != "cluster1    <&>" {
+		t.Errorf("second line %+v: (-want +got):\n%s", got.Lines[1], diff)
+	}
+	if got.Lines[2].Text != "" || got.Lines[3].Text != strings.Repeat("x", columns) {
+		t.Errorf("got %+v, want an empty line and one that just fits", got.Lines[2:4])
+	}
+	plain, colored := "", ""
+	for _, line := range got.Lines[4:] {
+		length := len(line.Text)
+		plain += line.Text
+		for _, s := range line.Spans {
+			colored += s.Text
+			length += len(s.Text)
+			if s.Class != "cyan" {
+				t.Errorf("%+v is not cyan", s)
+			}
+		}
+		if length > columns+1 { // and the space where it is wrapped
+			t.Errorf("%+v is too long", line)
+		}
+	}
+	if plain != long+" end" || colored != strings.Repeat("y", 2*columns) {
+		t.Errorf("the long line is %q and %q", plain, colored)
+	}
+}

@@ -98,7 +98,11 @@ func pods(e *examination) {
 	w := e.Managed.Agent
 	describe := step("Look at its pod and the events", e.there("describe", "deploy,rs,pod", "-n", w.Deployment.Namespace, "-l", "app.kubernetes.io/name="+manifests.AgentName))
 	if failure := failureOf(w); failure != "" {
-		e.add(AgentNotCreated, "the agent's pod cannot be created: "+failure, describe)
+		steps := []registration.Step{describe}
+		if strings.Contains(failure, "exceeded quota") {
+			steps = []registration.Step{step("Raise the quota, or make room in the namespace", e.there("get", "resourcequotas", "-n", w.Deployment.Namespace))}
+		}
+		e.add(AgentNotCreated, "the agent's pod cannot be created: "+failure, steps...)
 		return
 	}
 	t := worst(w, e.Now)
@@ -109,7 +113,12 @@ func pods(e *examination) {
 		t.message = fmt.Sprintf("the Deployment %s/%s has no pod, and does not report why: the cluster's kube-controller-manager may not run",
 			w.Deployment.Namespace, w.Deployment.Name)
 	}
-	e.add(t.reason, "the agent does not run: "+t.message, describe)
+	steps := []registration.Step{describe}
+	if e.hosting() != "" && strings.Contains(t.message, `"`+manifests.ManagedKubeconfigSecret+`" not found`) {
+		steps = []registration.Step{step(fmt.Sprintf("Create the Secret %s/%s with a kubeconfig of the managed cluster, which only you can provide (%s#enable-it)",
+			w.Deployment.Namespace, manifests.ManagedKubeconfigSecret, pageHosted), "")}
+	}
+	e.add(t.reason, "the agent does not run: "+t.message, steps...)
 }
 
 // agentCredentials judges the agent's credentials as the agent does.

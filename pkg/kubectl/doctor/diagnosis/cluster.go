@@ -9,6 +9,7 @@ import (
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 
 	"open-cluster-management.io/helloworld-addon/pkg/kubectl/doctor/registration"
+	"open-cluster-management.io/helloworld-addon/pkg/kubectl/shell"
 )
 
 // settles is how long something that was just created or changed may be incomplete.
@@ -71,6 +72,12 @@ func registered(e *examination) {
 	}
 	verdict := registration.Judge(*e.Managed.Registration)
 	e.verdict = &verdict
+	if other := e.Managed.OtherHub; other != "" && verdict.Valid && (e.ManagedCluster == nil || !isTrue(e.ManagedCluster, clusterv1.ManagedClusterConditionAvailable)) {
+		e.add(JoinedAnotherHub, fmt.Sprintf("the cluster may join several hubs, and OCM's registration agent has left this one and joined %q", other),
+			step("If it belongs to this hub: repair what made the agent leave, which is the bootstrap kubeconfig of this hub or its hubAcceptsClient", ""),
+			step("Then run this on the other hub: the agent comes back when the other hub no longer accepts the cluster",
+				"kubectl patch managedcluster "+shell.Quote(e.Cluster)+` --type=merge -p '{"spec":{"hubAcceptsClient":false}}'`))
+	}
 	reason, wrong := actionReasons[verdict.Action]
 	// A cluster that joins in this moment needs nobody.
 	if verdict.Action == registration.Joins && (e.ManagedCluster == nil || isTrue(e.ManagedCluster, clusterv1.ManagedClusterConditionAvailable)) {

@@ -15,6 +15,16 @@ import (
 	"open-cluster-management.io/helloworld-addon/pkg/kubectl/doctor/registration"
 )
 
+// uninstalled looks for what an uninstall left in the default install namespace.
+func uninstalled(e *examination) {
+	if e.AddOn != nil || e.unread(AddOns) || e.Managed == nil || e.Managed.Secret == nil {
+		return
+	}
+	e.add(SecretLeft, fmt.Sprintf("the add-on is not enabled, and the cluster has the Secret %s/%s: OCM's registration agent was restarted while the add-on "+
+		"was being disabled, and does not know of it any more. The credentials have no rights left on the hub", e.namespace(), manifests.HubKubeconfigSecret),
+		step("Delete it, unless the add-on was disabled in this minute", e.there("delete", "secret", "-n", e.namespace(), manifests.HubKubeconfigSecret)))
+}
+
 // uninstall looks at an add-on that is being disabled.
 func uninstall(e *examination) {
 	if !e.deleting() {

@@ -168,6 +168,11 @@ var clusterCases = []examined{
 		w.Managed.Registration.Bootstraps[0].Rejected = "401 Unauthorized"
 		w.Managed.Agent.crashed("bang")
 	}, "BootstrapInvalid AgentCrashes", "situation 3"},
+	{"joined another hub", "this one has lost it", func(w *world) {
+		w.Managed.OtherHub = "https://hub2"
+		w.ManagedCluster.Status.Conditions[1].Status = metav1.ConditionUnknown
+	}, "JoinedAnotherHub(ClusterUnavailable)", "https://hub2"},
+	{"another address of a hub that has the cluster", "a proxy, for example", func(w *world) { w.Managed.OtherHub = "https://hub2"; w.Managed.Agent.crashed("bang") }, "AgentCrashes", "bang"},
 	{"neither is valid", "", func(w *world) {
 		w.Managed.Registration.Bootstraps[0].Rejected, w.Managed.Registration.Hub = "401 Unauthorized", registration.Secret{}
 	}, "RegistrationRetries", "situation 4"},
@@ -189,9 +194,16 @@ var clusterCases = []examined{
 }
 
 var enabledCases = []examined{
-	{"not enabled", "", func(w *world) { w.AddOn, w.Works, w.Binding, w.Mirror = nil, nil, nil, nil }, "NotEnabled", "namespace: cluster1"},
+	{"not enabled", "", func(w *world) {
+		w.AddOn, w.Works, w.Binding, w.Mirror = nil, nil, nil, nil
+		w.Managed.Secret = nil
+	}, "NotEnabled", "namespace: cluster1"},
+	{"a Secret that an uninstall left", "the registration agent was restarted meanwhile", func(w *world) { w.AddOn, w.Works, w.Binding, w.Mirror = nil, nil, nil, nil },
+		"NotEnabled SecretLeft", "namespace: cluster1"},
+	{"a Secret of an add-on that may not be read", "", func(w *world) { w.AddOn, w.NotRead = nil, []NotRead{{Resource: AddOns}} }, "", ""},
 	{"not selected", "a Placement enables it", func(w *world) {
 		w.AddOn, w.Works, w.Binding, w.Mirror, w.Hub.Placements = nil, nil, nil, nil, []string{"default/all"}
+		w.Managed.Secret = nil
 	}, "NotEnabled", "describe placement -n default all"},
 	{"hosting cluster missing", "", func(w *world) {
 		w.hubOnly()
@@ -311,7 +323,7 @@ var agentCases = []examined{
 	{"quota", "", func(w *world) {
 		w.Managed.Agent.refused("exceeded quota: pods=0")
 		w.set("Degraded", metav1.ConditionTrue, "AgentNotCreated", "exceeded quota: pods=0")
-	}, "AgentNotCreated(AgentNotAvailable)", "exceeded quota"},
+	}, "AgentNotCreated(AgentNotAvailable)", "get resourcequotas"},
 	{"cannot be scheduled", "", func(w *world) {
 		w.Managed.Agent.unready().Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "0/3 nodes"}}
 	}, "AgentNotScheduled", "0/3 nodes"},
@@ -320,6 +332,13 @@ var agentCases = []examined{
 		w.Managed.Agent.unready().Status.Phase = corev1.PodPending
 		w.Managed.Agent.event("FailedMount", "no such secret")
 	}, "AgentNotStarted", "no such secret"},
+	{"no managed kubeconfig", "in hosted mode a person provides it", func(w *world) {
+		w.AddOn.Annotations = map[string]string{addonv1beta1.HostingClusterNameAnnotationKey: "cluster2"}
+		w.Hosting = w.ManagedCluster
+		w.Works[0].Namespace = "cluster2"
+		w.Managed.Agent.unready().Status.Phase = corev1.PodPending
+		w.Managed.Agent.event("FailedMount", `secret "helloworld-managed-kubeconfig" not found`)
+	}, "AgentNotStarted", "Create the Secret"},
 	{"crashes", "", func(w *world) { w.Managed.Agent.crashed("a\npanic: b\n") }, "AgentCrashes", "panic: b"},
 	{"hub unreachable", "its own event", func(w *world) {
 		w.Managed.Agent.unready()

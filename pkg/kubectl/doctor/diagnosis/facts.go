@@ -144,6 +144,8 @@ type Managed struct {
 	Flags string
 	// Registration are the facts of OCM's registration agent, or nil.
 	Registration *registration.Facts
+	// OtherHub is the URL of another hub that the registration agent has joined, or empty. The managed cluster names it.
+	OtherHub string
 	// OCM are the Deployments of OCM's agents, sorted by name. There are none where the agents run in another way.
 	OCM []*Workload
 	// Namespace is the install namespace, or nil.

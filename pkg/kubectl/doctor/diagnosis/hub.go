@@ -22,7 +22,7 @@ var (
 		delivered, applied,
 		binding, requests, renewed,
 		installNamespace, stopped, deployed, pods, agentCredentials, connection, available, lease,
-		uninstall, mirrored,
+		uninstall, uninstalled, mirrored,
 	}
 )
 

@@ -27,6 +27,7 @@ const (
 	RegistrationRetries         Reason = "RegistrationRetries"
 	RegistrationMoves           Reason = "RegistrationMoves"
 	RegistrationJoins           Reason = "RegistrationJoins"
+	JoinedAnotherHub            Reason = "JoinedAnotherHub"
 	BootstrapInvalid            Reason = "BootstrapInvalid"
 	NotJoined                   Reason = "NotJoined"
 	ClusterUnavailable          Reason = "ClusterUnavailable"
@@ -79,6 +80,7 @@ const (
 
 	UninstallBlocked Reason = "UninstallBlocked"
 	UninstallWaits   Reason = "UninstallWaits"
+	SecretLeft       Reason = "SecretLeft"
 	NotReported      Reason = "NotReported"
 	DeletionHeld     Reason = "DeletionHeld"
 	Failed           Reason = "Failed"
@@ -131,6 +133,7 @@ var kinds = append(append([]kind{
 	{reason: RegistrationRetries, link: clusterLink, page: pageSituations},
 	{reason: RegistrationMoves, link: clusterLink, page: pageSituations},
 	{reason: RegistrationJoins, link: clusterLink, page: pageSituations},
+	{reason: JoinedAnotherHub, link: clusterLink, page: pageSituations},
 	{reason: BootstrapInvalid, link: clusterLink, page: pageSituations, own: true, advice: true},
 	{reason: NotJoined, link: clusterLink},
 	{reason: ClockDiffers, link: clusterLink, own: true, advice: true},
@@ -181,6 +184,7 @@ var kinds = append(append([]kind{
 
 	{reason: UninstallBlocked, link: copiesLink, page: pageUninstall, own: true, aside: true},
 	{reason: UninstallWaits, link: copiesLink, page: pageUninstall},
+	{reason: SecretLeft, link: copiesLink, own: true, advice: true},
 	{reason: NotReported, link: copiesLink, page: pageMirror},
 	{reason: DeletionHeld, link: copiesLink, page: pageHeld, own: true, aside: true},
 	{reason: Failed, link: copiesLink, page: pageSynced, own: true, aside: true},
