@@ -19,7 +19,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/clock"
 
-	"open-cluster-management.io/helloworld-addon/pkg/kubectl/status/report"
+	"open-cluster-management.io/helloworld-addon/pkg/fleet/report"
 	"open-cluster-management.io/helloworld-addon/pkg/kubectl/terminal"
 )
 

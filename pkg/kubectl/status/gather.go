@@ -16,7 +16,7 @@ import (
 	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
 
 	"open-cluster-management.io/helloworld-addon/manifests"
-	"open-cluster-management.io/helloworld-addon/pkg/kubectl/status/report"
+	"open-cluster-management.io/helloworld-addon/pkg/fleet/report"
 )
 
 // result is what was read of one resource.

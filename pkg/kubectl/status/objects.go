@@ -13,7 +13,7 @@ import (
 	"open-cluster-management.io/helloworld-addon/api/v1alpha1"
 	"open-cluster-management.io/helloworld-addon/manifests"
 	"open-cluster-management.io/helloworld-addon/pkg/hub/rollout/plan"
-	"open-cluster-management.io/helloworld-addon/pkg/kubectl/status/report"
+	"open-cluster-management.io/helloworld-addon/pkg/fleet/report"
 )
 
 // A resource is a kind of object that is read of all clusters.

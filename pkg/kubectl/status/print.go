@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"open-cluster-management.io/helloworld-addon/api/v1alpha1"
-	"open-cluster-management.io/helloworld-addon/pkg/kubectl/status/report"
+	"open-cluster-management.io/helloworld-addon/pkg/fleet/report"
 	"open-cluster-management.io/helloworld-addon/pkg/kubectl/terminal"
 )
 

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"open-cluster-management.io/helloworld-addon/api/v1alpha1"
-	"open-cluster-management.io/helloworld-addon/pkg/kubectl/status/report"
+	"open-cluster-management.io/helloworld-addon/pkg/fleet/report"
 )
 
 func TestCells(t *testing.T) {

@@ -20,7 +20,7 @@ import (
 
 	"open-cluster-management.io/helloworld-addon/api/v1alpha1"
 	"open-cluster-management.io/helloworld-addon/internal/testing/hubobjects"
-	"open-cluster-management.io/helloworld-addon/pkg/kubectl/status/report"
+	"open-cluster-management.io/helloworld-addon/pkg/fleet/report"
 	"open-cluster-management.io/helloworld-addon/pkg/kubectl/terminal"
 )
 

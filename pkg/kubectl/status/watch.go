@@ -10,7 +10,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"open-cluster-management.io/helloworld-addon/internal/retry"
-	"open-cluster-management.io/helloworld-addon/pkg/kubectl/status/report"
+	"open-cluster-management.io/helloworld-addon/pkg/fleet/report"
 )
 
 const (

@@ -15,7 +15,7 @@ import (
 	"open-cluster-management.io/helloworld-addon/pkg/agent/report/condition"
 	"open-cluster-management.io/helloworld-addon/pkg/hub/rollout/plan"
 	"open-cluster-management.io/helloworld-addon/pkg/kubectl/doctor/registration"
-	"open-cluster-management.io/helloworld-addon/pkg/kubectl/status/report"
+	"open-cluster-management.io/helloworld-addon/pkg/fleet/report"
 )
 
 // here reports whether the agent should be on the cluster that was read.

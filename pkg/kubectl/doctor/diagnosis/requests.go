@@ -12,7 +12,7 @@ import (
 
 	"open-cluster-management.io/helloworld-addon/manifests"
 	"open-cluster-management.io/helloworld-addon/pkg/hub/addon/identity"
-	"open-cluster-management.io/helloworld-addon/pkg/kubectl/status/report"
+	"open-cluster-management.io/helloworld-addon/pkg/fleet/report"
 )
 
 // maxRequests is how many requests of an add-on OCM's registration agent makes before it stops.

@@ -1,6 +1,6 @@
 // Package report judges how the add-on is on every cluster of a hub: facts about the clusters in, a Report
-// with one row for each cluster and totals out. It is pure: package status reads the facts and prints the
-// report.
+// with one row for each cluster and totals out. It is pure. kubectl helloworld reads the facts from the hub, and the
+// controller takes them from its caches for the fleet's metrics, so that both use the same words.
 package report
 
 import (
