@@ -16,6 +16,7 @@ import (
 	"open-cluster-management.io/helloworld-addon/pkg/kubectl/doctor"
 	"open-cluster-management.io/helloworld-addon/pkg/kubectl/rollout"
 	"open-cluster-management.io/helloworld-addon/pkg/kubectl/status"
+	"open-cluster-management.io/helloworld-addon/pkg/kubectl/ui"
 )
 
 // NewCommand returns the plugin's command line. kubectl runs it as "kubectl helloworld".
@@ -33,7 +34,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	command.SetOut(streams.Out)
 	command.SetErr(streams.ErrOut)
 	config.AddFlags(command.PersistentFlags())
-	command.AddCommand(status.NewCommand(config, streams), doctor.NewCommand(config, streams), newVersion())
+	command.AddCommand(status.NewCommand(config, streams), doctor.NewCommand(config, streams), ui.NewCommand(config, streams), newVersion())
 	command.AddCommand(rollout.NewCommand(config))
 	return command
 }

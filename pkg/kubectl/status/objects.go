@@ -12,8 +12,8 @@ import (
 
 	"open-cluster-management.io/helloworld-addon/api/v1alpha1"
 	"open-cluster-management.io/helloworld-addon/manifests"
-	"open-cluster-management.io/helloworld-addon/pkg/hub/rollout/plan"
 	"open-cluster-management.io/helloworld-addon/pkg/fleet/report"
+	"open-cluster-management.io/helloworld-addon/pkg/hub/rollout/plan"
 )
 
 // A resource is a kind of object that is read of all clusters.
@@ -32,6 +32,8 @@ type entry struct {
 	key string
 	// cluster is empty for an object that tells nothing, and no cluster has that name.
 	cluster string
+	// labels are those of a ManagedCluster.
+	labels map[string]string
 	// fill sets the object's part of the cluster's facts.
 	fill func(*report.Facts)
 }
@@ -120,7 +122,7 @@ func clusterOf(o *managedCluster) entry {
 			cluster.Available = &available
 		}
 	}
-	return entry{o.Metadata.key(), o.Metadata.Name, func(f *report.Facts) { f.Cluster = cluster }}
+	return entry{key: o.Metadata.key(), cluster: o.Metadata.Name, labels: o.Metadata.Labels, fill: func(f *report.Facts) { f.Cluster = cluster }}
 }
 
 type managedClusterAddOn struct {
@@ -135,7 +137,7 @@ func addOnOf(o *managedClusterAddOn) entry {
 		Created: o.Metadata.CreationTimestamp, Deleted: o.Metadata.DeletionTimestamp, Conditions: o.Status.Conditions,
 		HostingCluster: o.Metadata.Annotations[addonv1beta1.HostingClusterNameAnnotationKey],
 	}
-	return entry{o.Metadata.key(), o.Metadata.Namespace, func(f *report.Facts) { f.AddOn = addOn }}
+	return entry{key: o.Metadata.key(), cluster: o.Metadata.Namespace, fill: func(f *report.Facts) { f.AddOn = addOn }}
 }
 
 type configMapMirror struct {
@@ -159,7 +161,7 @@ func mirrorOf(o *configMapMirror) entry {
 		}
 		mirror.NotSynced[c.State] = group
 	}
-	return entry{o.Metadata.key(), o.Metadata.Namespace, func(f *report.Facts) { f.Mirror = mirror }}
+	return entry{key: o.Metadata.key(), cluster: o.Metadata.Namespace, fill: func(f *report.Facts) { f.Mirror = mirror }}
 }
 
 type manifestWork struct {
@@ -203,7 +205,7 @@ func workOf(o *manifestWork) entry {
 	if hosted := o.Metadata.Labels[addonv1beta1.AddonNamespaceLabelKey]; hosted != "" {
 		cluster = hosted
 	}
-	return entry{o.Metadata.key(), cluster, func(f *report.Facts) { f.Agent = agent }}
+	return entry{key: o.Metadata.key(), cluster: cluster, fill: func(f *report.Facts) { f.Agent = agent }}
 }
 
 // shippedBy returns the agent's Deployment in a ManifestWork, or nil. It ignores a manifest of another form: a managed

@@ -14,6 +14,8 @@ import (
 )
 
 const (
+	// lookAgain is after how long without a change the state is judged anew: a certificate expires without one.
+	lookAgain = time.Minute
 	// gatherDelay is how long changes are gathered before they are printed: one change of a cluster is often
 	// several of its objects.
 	gatherDelay = 200 * time.Millisecond
@@ -77,7 +79,7 @@ func (h *hub) keep(ctx context.Context, clock clock.Clock, i int, r resource, re
 	}
 }
 
-// follow calls changed after each change of what was found, until ctx ends.
+// follow calls changed after each change of what was found, and after a time without one, until ctx ends.
 func (h *hub) follow(ctx context.Context, clock clock.Clock, resources [resourceCount]resource, found *findings, changed func() error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var group sync.WaitGroup
@@ -88,18 +90,18 @@ func (h *hub) follow(ctx context.Context, clock clock.Clock, resources [resource
 		read := found.results[i]
 		group.Go(func() { h.keep(ctx, clock, i, r, read, changes) })
 	}
-	var due <-chan time.Time
+	due, isSoon := clock.After(lookAgain), false
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case c := <-changes:
 			c.apply(found)
-			if due == nil {
-				due = clock.After(gatherDelay)
+			if !isSoon {
+				due, isSoon = clock.After(gatherDelay), true
 			}
 		case <-due:
-			due = nil
+			due, isSoon = clock.After(lookAgain), false
 			if err := changed(); err != nil {
 				return err
 			}

@@ -13,9 +13,9 @@ import (
 	"open-cluster-management.io/helloworld-addon/manifests"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/hubclient/credentials"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/report/condition"
+	"open-cluster-management.io/helloworld-addon/pkg/fleet/report"
 	"open-cluster-management.io/helloworld-addon/pkg/hub/rollout/plan"
 	"open-cluster-management.io/helloworld-addon/pkg/kubectl/doctor/registration"
-	"open-cluster-management.io/helloworld-addon/pkg/fleet/report"
 )
 
 // here reports whether the agent should be on the cluster that was read.

@@ -11,8 +11,8 @@ import (
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 
 	"open-cluster-management.io/helloworld-addon/manifests"
-	"open-cluster-management.io/helloworld-addon/pkg/hub/addon/identity"
 	"open-cluster-management.io/helloworld-addon/pkg/fleet/report"
+	"open-cluster-management.io/helloworld-addon/pkg/hub/addon/identity"
 )
 
 // maxRequests is how many requests of an add-on OCM's registration agent makes before it stops.

@@ -1,0 +1,15 @@
+// The only place that makes elements. Texts of clusters become text nodes, never markup.
+
+// make returns an element with properties and children: elements, or texts. Attributes begin with a lower-case letter and a dash
+// or are among those below; everything else is a property.
+export function make(name, properties = {}, ...children) {
+  const element = document.createElement(name);
+  for (const [key, value] of Object.entries(properties)) {
+    if (key.includes("-") || key === "role" || key === "for") element.setAttribute(key, value);
+    else element[key] = value;
+  }
+  element.append(...children.filter((c) => c !== null && c !== undefined && c !== ""));
+  return element;
+}
+
+export const byId = (id) => document.getElementById(id);

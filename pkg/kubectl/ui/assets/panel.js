@@ -1,0 +1,103 @@
+// The panels: a cluster, and the rollouts.
+import { byId, make } from "./dom.js";
+import { age, count, look, until } from "./view.js";
+
+const pages = "https://github.com/open-cluster-management-io/helloworld-addon/blob/main/";
+
+function badge(state) {
+  const { name, sign } = look(state);
+  return make("span", { className: `badge ${name}` }, make("span", { "aria-hidden": "true" }, sign), " " + state);
+}
+
+function facts(pairs) {
+  return make("dl", {}, ...pairs.filter(([, value]) => value).flatMap(([term, value]) => [make("dt", {}, term), make("dd", {}, value)]));
+}
+
+// command shows a command with a button that copies it.
+function command(text) {
+  const button = make("button", { type: "button", className: "copy", "aria-label": "Copy the command" }, "Copy");
+  button.addEventListener("click", async () => {
+    try {
+      await navigator.clipboard.writeText(text);
+      button.textContent = "Copied";
+    } catch {
+      button.textContent = "Select it";
+    }
+  });
+  return make("div", { className: "command" }, make("code", { tabIndex: 0 }, text), button);
+}
+
+function finding(f) {
+  return make("li", {},
+    make("p", {}, make("strong", {}, f.reason), ": " + f.message),
+    f.consequences ? make("details", {}, make("summary", {}, count(f.consequences.length, "consequence")),
+      make("ul", {}, ...f.consequences.map((c) => make("li", {}, make("strong", {}, c.reason), ": " + c.message)))) : null,
+    ...(f.do ?? []).map((s) => make("div", { className: "step" }, make("p", {}, s.text), s.command ? command(s.command) : null)),
+    f.page ? make("p", {}, make("a", { href: pages + f.page, target: "_blank", rel: "noreferrer noopener" }, "More about it")) : null);
+}
+
+function table(caption, heads, rows) {
+  if (!rows?.length) return null;
+  return make("table", {}, make("caption", {}, caption), make("thead", {}, make("tr", {}, ...heads.map((h) => make("th", { scope: "col" }, h)))),
+    make("tbody", {}, ...rows.map((cells) => make("tr", {}, ...cells.map((c) => make("td", {}, c))))));
+}
+
+// examined shows what doctor found.
+function examined(e, now) {
+  const notRead = (e.notRead ?? []).map((n) => make("p", { className: "note" }, `Not judged: cannot read ${n.resource}: ${n.error}`));
+  return [
+    make("h3", {}, "Doctor"), ...notRead,
+    e.findings ? make("ol", { className: "findings" }, ...e.findings.map(finding)) : make("p", {}, "Nothing is wrong, as far as the hub tells."),
+    table("Not in sync", ["ConfigMap", "State", "For", "Why"], e.notSynced?.map((c) => [c.name, c.state, age(c.since, now), c.message ?? ""])),
+    table("Conditions", ["Condition", "Status", "For", "Message"], e.conditions?.map((c) => [c.type, `${c.status} (${c.reason})`, age(c.lastTransitionTime, now), c.message])),
+    table("Events", ["Before", "Reason", "Object", "Message"], e.events?.slice(0, 20).map((v) => [age(v.time, now), v.reason, v.object, v.message])),
+  ].filter((x) => x);
+}
+
+// showCluster fills the cluster's panel. Answer is what doctor found, an error, or null while it is asked.
+export function showCluster(row, labels, answer, now, close) {
+  const panel = byId("panel");
+  const closeButton = make("button", { type: "button", className: "close", "aria-label": "Close the panel" }, "✕");
+  closeButton.addEventListener("click", close);
+  const agent = row.agent && `${row.agent.version}${row.agent.running ? "" : " (not reported as running)"}`;
+  const body = answer === null ? [make("p", { className: "note" }, "Asking the hub …")]
+    : answer.error ? [make("p", { className: "error" }, answer.error)] : examined(answer, now);
+  panel.replaceChildren(
+    make("div", { className: "panel-head" }, make("h2", { id: "panel-title", tabIndex: -1 }, row.name), closeButton),
+    make("p", {}, badge(row.state), row.since ? ` for ${age(row.since, now)}` : ""),
+    row.message ? make("p", { className: "message" }, row.message) : make("p", {}),
+    facts([["ConfigMaps", row.configMaps && `${row.configMaps.synced} of ${row.configMaps.total} synced`], ["Available", row.available], ["Agent", agent],
+      ["Credentials expire", row.credentialsExpire && until(row.credentialsExpire, now)],
+      ["Labels", Object.entries(labels).map(([k, v]) => v ? `${k}=${v}` : k).filter((l) => !l.startsWith("feature.")).join("\n")]]),
+    ...body);
+  panel.hidden = false;
+}
+
+// bar shows which part of the clusters has the revision.
+function bar(summary, title) {
+  const total = Math.max(1, summary.total ?? 0), part = (n) => Math.round(100 * (n ?? 0) / total);
+  const text = `${summary.synced ?? 0} of ${summary.total ?? 0} synced` + (summary.failed ? `, ${summary.failed} failed` : "") + (summary.timedOut ? `, ${summary.timedOut} timed out` : "");
+  return make("div", { className: "bar" }, make("span", {}, title),
+    make("progress", { max: 100, value: part(summary.synced), "aria-label": `${title}: ${text}` }), make("span", {}, text));
+}
+
+const states = { Done: "Synced", Waiting: "Syncing", Failed: "Failed" };
+
+// showRollouts fills the rollouts' panel.
+export function showRollouts(rollouts) {
+  const section = byId("rollouts");
+  section.hidden = rollouts.all.length === 0 && !rollouts.error;
+  const open = new Set([...section.querySelectorAll("details[open]")].map((d) => d.dataset.name));
+  section.replaceChildren(make("h2", { id: "rollouts-title" }, "Rollouts"),
+    rollouts.error ? make("p", { className: "error" }, rollouts.error) : "",
+    ...rollouts.all.map((r) => {
+      const { name, sign } = look(states[r.state]);
+      const details = make("details", { open: open.has(r.kind + r.name) || r.state !== "Done" },
+        make("summary", {}, make("span", { className: `badge ${name}` }, make("span", { "aria-hidden": "true" }, sign), " " + r.state), ` ${r.kind} ${r.name}`),
+        make("p", { className: "message" }, r.message), r.warning ? make("p", { className: "note" }, r.warning) : "",
+        r.summary ? bar(r.summary, "all clusters") : "",
+        ...(r.steps ?? []).map((s) => bar(s.summary, `${s.placement}: ${s.group || "one group"}`)));
+      details.dataset.name = r.kind + r.name;
+      return details;
+    }));
+}

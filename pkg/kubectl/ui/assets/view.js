@@ -1,0 +1,149 @@
+// What the page shows, as functions from values to values. Nothing here touches the document or the network.
+
+// Looks are what a state is drawn as: a class for the colour, and a sign for who does not see colours.
+const looks = {
+  good: { sign: "✓", states: ["Synced"] },
+  passing: { sign: "↻", states: ["Starting", "Waiting", "Syncing", "Uninstalling"] },
+  warning: { sign: "!", states: ["Conflict", "Contested", "DeletionHeld", "CertificateNotRenewed", "Failed"] },
+  bad: { sign: "✕", states: ["NoManagedCluster", "ClusterUnavailable", "Refused", "CertificateExpired", "Degraded", "Unavailable"] },
+  off: { sign: "–", states: ["NotEnabled"] },
+  unknown: { sign: "?", states: ["Unknown"] },
+};
+
+// The states, worst first, as kubectl helloworld status has them.
+const order = ["NoManagedCluster", "ClusterUnavailable", "Refused", "CertificateExpired", "Degraded", "Unavailable", "Failed", "DeletionHeld",
+  "Conflict", "Contested", "CertificateNotRenewed", "Starting", "Waiting", "Syncing", "Unknown", "Uninstalling", "Synced", "NotEnabled"];
+
+// look returns the class and the sign of a state. A newer program may have other states.
+export function look(state) {
+  for (const [name, { sign, states }] of Object.entries(looks)) {
+    if (states.includes(state)) return { name, sign };
+  }
+  return { name: "unknown", sign: "?" };
+}
+
+export function rank(state) {
+  const i = order.indexOf(state);
+  return i < 0 ? order.length : i;
+}
+
+// emptyFleet is what a page knows before the first update.
+export function emptyFleet() {
+  return { time: null, rows: new Map(), labels: new Map(), totals: null, notRead: [], rollouts: { all: [], groups: [], error: "" } };
+}
+
+// apply returns the fleet after an update of the program.
+export function apply(fleet, update) {
+  const known = update.whole ? emptyFleet() : fleet;
+  const rows = new Map(known.rows), labels = new Map(known.labels);
+  for (const row of update.clusters ?? []) rows.set(row.name, row);
+  for (const [name, of] of Object.entries(update.labels ?? {})) labels.set(name, of ?? {});
+  for (const name of update.gone ?? []) {
+    rows.delete(name);
+    labels.delete(name);
+  }
+  const rollouts = update.rollouts ? { all: update.rollouts.all ?? [], groups: update.rollouts.groups ?? [], error: update.rollouts.error ?? "" } : known.rollouts;
+  return { time: update.time, rows, labels, totals: update.totals, notRead: update.notRead ?? [], rollouts };
+}
+
+// isSelector reports whether a filter is a label selector. No name of a cluster has one of these characters or a space.
+export function isSelector(filter) {
+  return /[=!,()/\s]/.test(filter.trim());
+}
+
+// matching returns the rows that a filter leaves. Selected is the set of names that the label selector selects, or null.
+export function matching(fleet, filter, selected, state) {
+  const text = filter.trim().toLowerCase();
+  return [...fleet.rows.values()].filter((row) =>
+    (!state || row.state === state) &&
+    (!text || (isSelector(filter) ? selected?.has(row.name) : row.name.toLowerCase().includes(text))));
+}
+
+const clusterSet = "cluster.open-cluster-management.io/clusterset";
+
+// groupings returns by what the clusters can be grouped: [value, text]. Labels that OCM sets for each add-on are left out.
+export function groupings(fleet) {
+  const keys = new Set();
+  for (const of of fleet.labels.values()) {
+    for (const key of Object.keys(of)) if (key !== clusterSet && !key.startsWith("feature.open-cluster-management.io/")) keys.add(key);
+  }
+  return [["state", "state"], ["set", "cluster set"],
+    ...fleet.rollouts.groups.map((g) => ["placement:" + g.placement, "rollout group of Placement " + g.placement]),
+    ...[...keys].sort().map((key) => ["label:" + key, "label " + key])];
+}
+
+// group returns the rows in groups, with a title each. The groups with the worst clusters come first, and so do these in a group.
+export function group(fleet, rows, by) {
+  const placement = by.startsWith("placement:") && fleet.rollouts.groups.find((g) => "placement:" + g.placement === by);
+  const titleOf = (row) => {
+    const labels = fleet.labels.get(row.name) ?? {};
+    if (by === "set") return labels[clusterSet] ?? "no cluster set";
+    if (by.startsWith("label:")) return labels[by.slice("label:".length)] ?? "no such label";
+    if (placement) return placement.groups[row.name] ?? "not selected";
+    return row.state;
+  };
+  const groups = new Map();
+  for (const row of rows) {
+    const title = titleOf(row);
+    if (!groups.has(title)) groups.set(title, []);
+    groups.get(title).push(row);
+  }
+  const result = [...groups].map(([title, members]) => ({ title, rows: members.sort(compare) }));
+  return result.sort((a, b) => rank(a.rows[0].state) - rank(b.rows[0].state) || compareText(a.title, b.title));
+}
+
+// compareText orders by code points: the order of a language depends on the browser, and costs a hundred times as much.
+const compareText = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
+
+function compare(a, b) {
+  return rank(a.state) - rank(b.state) || compareText(a.name, b.name);
+}
+
+// legend returns the states that clusters are in, worst first, with their numbers.
+export function legend(totals) {
+  return Object.entries(totals?.states ?? {}).filter(([, count]) => count > 0).sort(([a], [b]) => rank(a) - rank(b))
+    .map(([state, count]) => ({ state, count, ...look(state) }));
+}
+
+// summary returns the totals in a sentence.
+export function summary(totals) {
+  if (!totals) return "Reading the hub …";
+  const { clusters, enabled, notWell, configMaps } = totals;
+  if (!enabled) return `${count(clusters, "cluster")}, none with the add-on`;
+  const well = notWell ? `${count(notWell, "is", "are")} not well` : "all are well";
+  return `${count(clusters, "cluster")}, ${enabled} with the add-on: ${well}. ${configMaps.synced} of ${count(configMaps.total, "ConfigMap")} synced.`;
+}
+
+export function count(n, one, several = one + "s") {
+  return `${n} ${n === 1 ? one : several}`;
+}
+
+// describe returns what a screen reader says of a tile.
+export function describe(row) {
+  const maps = row.configMaps ? `, ${row.configMaps.synced} of ${row.configMaps.total} synced` : "";
+  return `${row.name}: ${row.state}${maps}`;
+}
+
+// age returns how long ago a time was, as kubectl prints it. A hub whose clock is ahead is as good as now.
+export function age(time, now) {
+  const seconds = Math.max(0, Math.round((now - Date.parse(time)) / 1000));
+  return span(seconds);
+}
+
+// until returns how long it takes until a time.
+export function until(time, now) {
+  const seconds = Math.round((Date.parse(time) - now) / 1000);
+  return seconds < 0 ? `expired ${span(-seconds)} ago` : `in ${span(seconds)}`;
+}
+
+function span(seconds) {
+  for (const [unit, size] of [["d", 86400], ["h", 3600], ["m", 60]]) {
+    if (seconds >= 2 * size) return Math.floor(seconds / size) + unit;
+  }
+  return seconds + "s";
+}
+
+// Steps to the next tile for the keys that move in a grid with that many columns.
+export function step(key, columns) {
+  return { ArrowRight: 1, ArrowLeft: -1, ArrowDown: columns, ArrowUp: -columns, Home: -Infinity, End: Infinity }[key] ?? 0;
+}

@@ -1,0 +1,133 @@
+package ui
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"open-cluster-management.io/helloworld-addon/pkg/fleet/report"
+	"open-cluster-management.io/helloworld-addon/pkg/kubectl/status"
+)
+
+// state is what the page shows: the last that was read of the hub.
+type state struct {
+	// Fleet has no Report until the hub was read.
+	status.Fleet
+	Rollouts []Rollout
+	// Groups are the decision groups of the Placements.
+	Groups []PlacementGroups
+	// RolloutsError is why rollouts cannot be read, or empty.
+	RolloutsError string
+}
+
+// Update is what a page is told: everything, or what changed since the update before.
+type Update struct {
+	// Whole reports whether the page forgets what it knew.
+	Whole bool `json:"whole"`
+	// Time is when the clusters were judged.
+	Time metav1.Time `json:"time"`
+	// Clusters are the rows that changed, Labels the labels of the clusters that changed, and Gone the names of clusters that are gone.
+	Clusters []report.Row                 `json:"clusters,omitempty"`
+	Labels   map[string]map[string]string `json:"labels,omitempty"`
+	Gone     []string                     `json:"gone,omitempty"`
+	Totals   report.Totals                `json:"totals"`
+	NotRead  []report.NotRead             `json:"notRead,omitempty"`
+	// Rollouts are all rollouts, where one changed.
+	Rollouts *Rollouts `json:"rollouts,omitempty"`
+}
+
+// Rollouts is what the page shows of rollouts.
+type Rollouts struct {
+	All    []Rollout         `json:"all"`
+	Groups []PlacementGroups `json:"groups"`
+	Error  string            `json:"error,omitempty"`
+}
+
+// rows returns the clusters by their names.
+func (s state) rows() map[string]report.Row {
+	rows := map[string]report.Row{}
+	if s.Report != nil {
+		for _, row := range s.Clusters {
+			rows[row.Name] = row
+		}
+	}
+	return rows
+}
+
+// updateOf returns what to tell a page that knows before, or nil if it knows now already. A page that knows nothing has no report.
+func updateOf(before, now state) *Update {
+	if now.Report == nil {
+		return nil
+	}
+	u := &Update{Whole: before.Report == nil, Time: now.Time, Totals: now.Totals, NotRead: now.NotRead, Labels: map[string]map[string]string{}}
+	if u.Whole {
+		u.Clusters = now.Clusters
+	} else {
+		for _, row := range status.Changed(before.Report, now.Report) {
+			if row.State == report.Gone {
+				u.Gone = append(u.Gone, row.Name)
+			} else {
+				u.Clusters = append(u.Clusters, row)
+			}
+		}
+	}
+	for name, labels := range now.Labels {
+		if known, ok := before.Labels[name]; !ok || !maps.Equal(known, labels) {
+			u.Labels[name] = labels
+		}
+	}
+	same := slices.EqualFunc(before.Rollouts, now.Rollouts, Rollout.equal) && slices.EqualFunc(before.Groups, now.Groups, PlacementGroups.equal)
+	if u.Whole || !same || before.RolloutsError != now.RolloutsError {
+		u.Rollouts = &Rollouts{All: now.Rollouts, Groups: now.Groups, Error: now.RolloutsError}
+	}
+	if !u.Whole && len(u.Clusters)+len(u.Gone)+len(u.Labels) == 0 && u.Rollouts == nil && slices.Equal(before.NotRead, now.NotRead) {
+		return nil
+	}
+	return u
+}
+
+// board holds the state for the pages that are open. Its zero value has nothing.
+type board struct {
+	mu    sync.Mutex
+	now   state
+	pages map[chan struct{}]bool
+}
+
+// change changes the state, and wakes the pages.
+func (b *board) change(change func(*state)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	change(&b.now)
+	for page := range b.pages {
+		select {
+		case page <- struct{}{}:
+		default: // it has not looked since the change before
+		}
+	}
+}
+
+// get returns the state. What it refers to is not changed afterwards.
+func (b *board) get() state {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.now
+}
+
+// open returns a channel that has a value when the state may have changed, and a function to close it.
+func (b *board) open() (<-chan struct{}, func()) {
+	page := make(chan struct{}, 1)
+	page <- struct{}{}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.pages == nil {
+		b.pages = map[chan struct{}]bool{}
+	}
+	b.pages[page] = true
+	return page, func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		delete(b.pages, page)
+	}
+}
