@@ -17,6 +17,8 @@ type Options struct {
 	AgentImage string
 	// Distribution grants the controller of ConfigMapReplicaSets its rights.
 	Distribution bool
+	// MetricsPerCluster exports the state of each cluster as well.
+	MetricsPerCluster bool
 	frame.Options
 }
 
@@ -30,6 +32,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.Distribution, "distribution", o.Distribution,
 		"let the service account "+manifests.ManagedByReplicaSet+" of the controller's namespace write ConfigMaps in the namespaces "+
 			"of the clusters on which the add-on is enabled, for ConfigMapReplicaSets")
+	flags.BoolVar(&o.MetricsPerCluster, "metrics-per-cluster", o.MetricsPerCluster,
+		"export the state and the expiry of the credentials of each cluster as well: two series for each cluster")
 	o.Options.AddFlags(flags)
 }
 

@@ -16,6 +16,7 @@ import (
 	"open-cluster-management.io/helloworld-addon/api/v1alpha1"
 	"open-cluster-management.io/helloworld-addon/manifests"
 	"open-cluster-management.io/helloworld-addon/pkg/hub/addon"
+	"open-cluster-management.io/helloworld-addon/pkg/hub/fleet"
 	"open-cluster-management.io/helloworld-addon/pkg/hub/frame"
 	"open-cluster-management.io/helloworld-addon/pkg/hub/rollout"
 	"open-cluster-management.io/helloworld-addon/pkg/hub/turns"
@@ -74,6 +75,15 @@ func runAddon(ctx context.Context, clients *clients, opts *Options) error {
 	if err := informers.awaitSync(ctx, cacheTimeout); err != nil || ctx.Err() != nil {
 		return err
 	}
+	removeMetrics, err := fleet.Register(fleet.Source{
+		AddOns:   informers.addon.Addon().V1beta1().ManagedClusterAddOns().Lister(),
+		Clusters: informers.cluster.Cluster().V1().ManagedClusters().Lister(),
+		Clock:    clock.RealClock{}, PerCluster: opts.MetricsPerCluster,
+	})
+	if err != nil {
+		return err
+	}
+	defer removeMetrics()
 	var group sync.WaitGroup
 	defer group.Wait()
 	defer cancel()
