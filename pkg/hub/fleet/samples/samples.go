@@ -31,11 +31,11 @@ var (
 	ConfigMaps = Metric{prefix + "configmaps", "ConfigMaps to copy to all clusters by state: Synced, Failed, Conflict, Contested, " +
 		"or other, as the agents last reported.", []string{"state"}}
 	CredentialsExpire = Metric{prefix + "credentials_expiration_timestamp_seconds", "When the first of the agents' certificates or tokens " +
-		"for the hub expires, in seconds since 1970; no series while none is known.", nil}
+		"for the hub expires, in seconds since 1970, but for clusters that are lost; no series while none is known.", nil}
 	LongestSilence = Metric{prefix + "longest_silence_seconds", "For how long the agent that is silent for longest has been reported " +
 		"as not available; 0 if every agent is available.", nil}
-	InProgress = Metric{prefix + "in_progress", "Clusters on which the add-on is being enabled (the agent has not reported yet) " +
-		"or uninstalled.", []string{"change"}}
+	InProgress = Metric{prefix + "in_progress", "Clusters on which the add-on is being enabled (the agent has not reported yet, and the " +
+		"cluster is not lost) or uninstalled.", []string{"change"}}
 	OldestInProgress = Metric{prefix + "in_progress_oldest_seconds", "For how long the oldest enabling or uninstalling has been in progress; " +
 		"0 if there is none.", []string{"change"}}
 	ClusterState = Metric{prefix + "cluster_state", "1 for the state of each cluster; only with --metrics-per-cluster.",
@@ -67,9 +67,11 @@ var health = map[report.Health]string{report.Well: "well", report.Passing: "pass
 // depend on the clusters is always there, so that a query of a state in which no cluster is returns 0.
 func Of(in report.Input, perCluster bool) []Sample {
 	c := counts{states: map[report.State]int{}, oldest: map[report.State]time.Duration{}, configMaps: map[v1alpha1.MirrorState]int{}, now: in.Now}
+	lost := map[string]bool{}
 	var each []Sample
 	for _, row := range report.New(in).Clusters {
 		c.addRow(row)
+		lost[row.Name] = isLost(row)
 		if !perCluster {
 			continue
 		}
@@ -79,9 +81,15 @@ func Of(in report.Input, perCluster bool) []Sample {
 		}
 	}
 	for i := range in.Clusters {
-		c.addAddOn(in.Clusters[i].AddOn)
+		c.addAddOn(in.Clusters[i].AddOn, lost[in.Clusters[i].Name])
 	}
 	return append(c.samples(), each...)
+}
+
+// isLost reports whether OCM does not reach the cluster. Until it does, nothing is enabled there, and its certificate
+// is not renewed: both are OCM's matter, and must not hide the other clusters.
+func isLost(row report.Row) bool {
+	return row.State == report.ClusterUnavailable || row.State == report.NoManagedCluster
 }
 
 // counts is what is summed up over all clusters.
@@ -103,7 +111,7 @@ func (c *counts) addRow(row report.Row) {
 	if row.Since != nil {
 		c.oldest[row.State] = max(c.oldest[row.State], c.since(*row.Since))
 	}
-	if expires := row.CredentialsExpire; row.Enabled && expires != nil && (c.expires.IsZero() || expires.Time.Before(c.expires)) {
+	if expires := row.CredentialsExpire; row.Enabled && expires != nil && !isLost(row) && (c.expires.IsZero() || expires.Time.Before(c.expires)) {
 		c.expires = expires.Time
 	}
 	if row.ConfigMaps == nil {
@@ -119,7 +127,7 @@ func (c *counts) addRow(row report.Row) {
 	c.others += max(0, rest)
 }
 
-func (c *counts) addAddOn(addOn *report.AddOn) {
+func (c *counts) addAddOn(addOn *report.AddOn, lost bool) {
 	switch {
 	case addOn == nil:
 		return
@@ -127,7 +135,7 @@ func (c *counts) addAddOn(addOn *report.AddOn) {
 		c.deleting++
 		c.deletedIn = max(c.deletedIn, c.since(*addOn.Deleted))
 		return
-	case meta.FindStatusCondition(addOn.Conditions, manifests.ConditionConfigMapsSynced) == nil:
+	case !lost && meta.FindStatusCondition(addOn.Conditions, manifests.ConditionConfigMapsSynced) == nil:
 		c.enabling++
 		c.enabledFor = max(c.enabledFor, c.since(addOn.Created))
 	}
@@ -141,7 +149,9 @@ func (c *counts) since(t metav1.Time) time.Duration { return c.now.Sub(t.Time) }
 
 func (c *counts) samples() []Sample {
 	var all []Sample
-	add := func(metric *Metric, value float64, labels ...string) { all = append(all, Sample{metric, value, labels}) }
+	add := func(metric *Metric, value float64, labels ...string) {
+		all = append(all, Sample{metric, value, labels})
+	}
 	for _, state := range report.States {
 		if state == report.Gone {
 			continue // only a watch reports it
