@@ -13,10 +13,11 @@ import (
 	"k8s.io/component-base/logs"
 
 	"open-cluster-management.io/helloworld-addon/pkg/hub/controller"
+	"open-cluster-management.io/helloworld-addon/pkg/hub/frame"
 )
 
 func main() {
-	utilruntime.ErrorHandlers = controller.QuietConflicts(utilruntime.ErrorHandlers)
+	utilruntime.ErrorHandlers = controller.QuietConflicts(frame.CountErrors(utilruntime.ErrorHandlers))
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := controller.NewCommand().ExecuteContext(ctx)
 	stop()

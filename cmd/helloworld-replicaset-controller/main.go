@@ -9,12 +9,15 @@ import (
 	"os/signal"
 	"syscall"
 
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/component-base/logs"
 
+	"open-cluster-management.io/helloworld-addon/pkg/hub/frame"
 	"open-cluster-management.io/helloworld-addon/pkg/hub/replicaset"
 )
 
 func main() {
+	utilruntime.ErrorHandlers = frame.CountErrors(utilruntime.ErrorHandlers)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := replicaset.NewCommand().ExecuteContext(ctx)
 	stop()

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/workqueue"
@@ -304,7 +305,7 @@ func (c *Controller) next(ctx context.Context) bool {
 		klog.FromContext(ctx).V(4).Info("Planning again", "set", key, "reason", err.Error())
 		c.queue.AddRateLimited(key)
 	default:
-		klog.FromContext(ctx).Error(err, "Reconcile failed, retrying", "set", key)
+		utilruntime.HandleErrorWithContext(ctx, err, "Reconcile failed, retrying", "set", key)
 		c.queue.AddRateLimited(key)
 	}
 	return true
