@@ -254,6 +254,10 @@ test-postgres: sandbox-programs $(BUILT_KUBECTL) ## Test the hub of hubs with re
 test-kind: ## Test the kind tool, and that Helm chart and kustomize base install the same
 	go test -C test/kind -trimpath $(TEST_FLAGS) ./...
 
+.PHONY: test-monitoring
+test-monitoring: sandbox-programs image-root bin/promtool ## Test alerts and dashboards, with Prometheus on a sandbox of its own: about 2 minutes once it is built
+	@test/monitoring/on-sandbox $(IMAGE) $(IMAGE_ROOT) $(TEST_FLAGS)
+
 .PHONY: test-long
 test-long: export LONG_TESTS := 1
 test-long: test ## make test with its long cases, and fuzzing (FUZZTIME=30s each)
@@ -358,6 +362,11 @@ bin/ocm-kind:
 bin/golangci-lint: tools/go.mod tools/go.sum
 	@echo "building the linter, once: about a minute"
 	@cd tools && $(GO_BUILD) -ldflags '-s -w' -o $(CURDIR)/$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+
+# prometheus as well
+bin/promtool: test/monitoring/go.mod test/monitoring/build
+	@echo "building Prometheus and promtool, once: about 2 minutes"
+	@test/monitoring/build $(CURDIR)/bin
 
 bin/controller-gen: tools/controller-gen/go.mod tools/controller-gen/go.sum
 	@echo "building controller-gen, once: about half a minute"
