@@ -140,13 +140,10 @@ func (m *managedCluster) gatherRegistration(ctx context.Context, f *diagnosis.Fa
 	if facts.Hub, err = m.secret(ctx, facts.Namespace, registration.HubSecret); err != nil {
 		return k != nil && k.Spec.ClusterName == f.Cluster, err
 	}
-	known = facts.Hub.Exists
-	for i := range facts.Bootstraps {
-		b := &facts.Bootstraps[i]
-		if b.Secret, err = m.secret(ctx, facts.Namespace, b.Name); err != nil {
-			return known, err
-		}
-		known = known || b.Exists
+	err = m.readBootstraps(ctx, &facts)
+	known = facts.Hub.Exists || slices.ContainsFunc(facts.Bootstraps, func(b registration.Bootstrap) bool { return b.Exists })
+	if err != nil {
+		return known, err
 	}
 	if !known && k == nil {
 		return false, fmt.Errorf("the namespace %s has neither a hub kubeconfig nor a bootstrap kubeconfig: this is not the managed cluster, or in hosted mode not its hosting cluster", facts.Namespace)
@@ -174,6 +171,17 @@ func (m *managedCluster) gatherRegistration(ctx context.Context, f *diagnosis.Fa
 		return nil
 	})
 	return true, nil
+}
+
+// readBootstraps reads the Secrets of the bootstrap kubeconfigs that the facts name.
+func (m *managedCluster) readBootstraps(ctx context.Context, facts *registration.Facts) (err error) {
+	for i := range facts.Bootstraps {
+		b := &facts.Bootstraps[i]
+		if b.Secret, err = m.secret(ctx, facts.Namespace, b.Name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // klusterlet returns the Klusterlet of the cluster, or nil.

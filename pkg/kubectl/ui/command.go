@@ -13,7 +13,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log"
 	"net"
 	"net/http"
 	"strconv"
@@ -24,6 +23,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
 	"open-cluster-management.io/helloworld-addon/pkg/kubectl/status"
@@ -104,7 +104,7 @@ func serve(ctx context.Context, listener net.Listener, s *server, config *rest.C
 	}
 	g := &guard{host: listener.Addr().String(), token: newToken(), page: page}
 	group, ctx := errgroup.WithContext(ctx)
-	web := &http.Server{Handler: g, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, ErrorLog: log.New(io.Discard, "", 0),
+	web := &http.Server{Handler: g, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, ErrorLog: klog.NewStandardLogger("WARNING"),
 		BaseContext: func(net.Listener) context.Context { return ctx }}
 	group.Go(func() error {
 		if err := web.Serve(listener); !errors.Is(err, http.ErrServerClosed) {

@@ -62,17 +62,7 @@ func updateOf(before, now state) *Update {
 		return nil
 	}
 	u := &Update{Whole: before.Report == nil, Time: now.Time, Totals: now.Totals, NotRead: now.NotRead, Labels: map[string]map[string]string{}}
-	if u.Whole {
-		u.Clusters = now.Clusters
-	} else {
-		for _, row := range status.Changed(before.Report, now.Report) {
-			if row.State == report.Gone {
-				u.Gone = append(u.Gone, row.Name)
-			} else {
-				u.Clusters = append(u.Clusters, row)
-			}
-		}
-	}
+	u.Clusters, u.Gone = rowsSince(before.Report, now.Report)
 	for name, labels := range now.Labels {
 		if known, ok := before.Labels[name]; !ok || !maps.Equal(known, labels) {
 			u.Labels[name] = labels
@@ -86,6 +76,21 @@ func updateOf(before, now state) *Update {
 		return nil
 	}
 	return u
+}
+
+// rowsSince returns the rows of now that differ from before, and the names that before had alone. before may be nil.
+func rowsSince(before, now *report.Report) (changed []report.Row, gone []string) {
+	if before == nil {
+		return now.Clusters, nil
+	}
+	for _, row := range status.Changed(before, now) {
+		if row.State == report.Gone {
+			gone = append(gone, row.Name)
+		} else {
+			changed = append(changed, row)
+		}
+	}
+	return changed, gone
 }
 
 // board holds the state for the pages that are open. Its zero value has nothing.

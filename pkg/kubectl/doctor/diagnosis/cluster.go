@@ -72,8 +72,8 @@ func registered(e *examination) {
 	}
 	verdict := registration.Judge(*e.Managed.Registration)
 	e.verdict = &verdict
-	if other := e.Managed.OtherHub; other != "" && verdict.Valid && (e.ManagedCluster == nil || !isTrue(e.ManagedCluster, clusterv1.ManagedClusterConditionAvailable)) {
-		e.add(JoinedAnotherHub, fmt.Sprintf("the cluster may join several hubs, and OCM's registration agent has left this one and joined %q", other),
+	if e.hasLeft(verdict) {
+		e.add(JoinedAnotherHub, fmt.Sprintf("the cluster may join several hubs, and OCM's registration agent has left this one and joined %q", e.Managed.OtherHub),
 			step("If it belongs to this hub: repair what made the agent leave, which is the bootstrap kubeconfig of this hub or its hubAcceptsClient", ""),
 			step("Then run this on the other hub: the agent comes back when the other hub no longer accepts the cluster",
 				"kubectl patch managedcluster "+shell.Quote(e.Cluster)+` --type=merge -p '{"spec":{"hubAcceptsClient":false}}'`))
@@ -89,6 +89,12 @@ func registered(e *examination) {
 	case len(verdict.Bootstraps) > 0:
 		e.add(BootstrapInvalid, verdictMessage(verdict), verdict.Do...)
 	}
+}
+
+// hasLeft reports whether the registration agent has joined another hub, and does not keep the cluster available on this one.
+func (e *examination) hasLeft(verdict registration.Verdict) bool {
+	return e.Managed.OtherHub != "" && verdict.Valid &&
+		(e.ManagedCluster == nil || !isTrue(e.ManagedCluster, clusterv1.ManagedClusterConditionAvailable))
 }
 
 // verdictMessage returns what is wrong with the kubeconfigs of the registration agent, its situation, and what it does.
