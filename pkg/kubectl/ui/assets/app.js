@@ -1,5 +1,5 @@
 // The page: it follows the program's updates, and draws what view.js decides.
-import { byId, make } from "./dom.js";
+import { byId, focusIn, make } from "./dom.js";
 import { showCluster, showRollouts } from "./panel.js";
 import { apply, describe, emptyFleet, group, groupings, isSelector, legend, look, matching, step, summary } from "./view.js";
 
@@ -9,6 +9,7 @@ const mostNamed = 300;
 let fleet = emptyFleet();
 let filter = "", grouping = "state", onlyState = "", selected = null;
 let opened = "", answer = null; // the cluster whose panel is open, and what doctor found
+let asking = false, soon; // whether doctor is asked, and the timer to ask again
 let current = ""; // the cluster that the keyboard is on
 const tiles = new Map(); // the tiles by the names of their clusters
 
@@ -102,11 +103,19 @@ function move(event) {
   to.focus();
 }
 
-async function open(name) {
+function open(name) {
   opened = name;
   answer = null;
-  drawPanel();
+  drawPanel(true);
   byId("panel-title").focus();
+  ask();
+}
+
+// ask asks doctor about the cluster whose panel is open, one question at a time.
+async function ask() {
+  const name = opened;
+  if (asking || !name) return;
+  asking = true;
   let found;
   try {
     const response = await fetch("cluster?name=" + encodeURIComponent(name));
@@ -114,10 +123,16 @@ async function open(name) {
   } catch {
     found = { error: "kubectl helloworld ui does not answer" };
   }
-  if (opened === name) {
-    answer = found;
-    drawPanel(true);
-  }
+  asking = false;
+  if (opened !== name) return ask();
+  answer = found;
+  drawPanel(true);
+}
+
+// askSoon asks again after the cluster has changed: its findings are others then.
+function askSoon() {
+  clearTimeout(soon);
+  soon = setTimeout(ask, 1000);
 }
 
 function close() {
@@ -128,17 +143,18 @@ function close() {
   (tile?.isConnected ? tile : byId("fleet")).focus();
 }
 
-// drawPanel draws the cluster's panel anew if its row changed. What doctor found is of the time when the panel was opened.
-function drawPanel(force) {
-  const panel = byId("panel"), row = fleet.rows.get(opened);
+// drawPanel draws the cluster's panel anew if its row or its labels changed, or where forced: after an answer.
+function drawPanel(forced) {
   if (!opened) return;
+  const panel = byId("panel"), row = fleet.rows.get(opened), labels = fleet.labels.get(opened) ?? {};
   if (!row) return close();
-  const key = JSON.stringify([row, answer !== null]);
-  if (!force && panel.dataset.key === key) return;
-  const focused = document.activeElement?.id;
+  const key = JSON.stringify([row, labels]), changed = panel.dataset.key !== key;
+  if (!forced && !changed) return;
   panel.dataset.key = key;
-  showCluster(row, fleet.labels.get(opened) ?? {}, answer, Date.now(), close);
-  if (focused === "panel-title") byId("panel-title").focus();
+  const restore = focusIn(panel);
+  showCluster(row, labels, answer, Date.now(), close);
+  restore();
+  if (!forced) askSoon();
 }
 
 async function select() {

@@ -13,3 +13,11 @@ export function make(name, properties = {}, ...children) {
 }
 
 export const byId = (id) => document.getElementById(id);
+
+// focusIn remembers which element of a section has the focus, by its place among those that can have it, and returns a function that
+// gives it back after the section was drawn anew.
+export function focusIn(section) {
+  const all = () => [...section.querySelectorAll("button, summary, a, code, [tabindex]")];
+  const i = all().indexOf(document.activeElement);
+  return () => { if (i >= 0) all()[i]?.focus({ preventScroll: true }); };
+}

@@ -1,5 +1,5 @@
 // The panels: a cluster, and the rollouts.
-import { byId, make } from "./dom.js";
+import { byId, focusIn, make } from "./dom.js";
 import { age, count, look, until } from "./view.js";
 
 const pages = "https://github.com/open-cluster-management-io/helloworld-addon/blob/main/";
@@ -81,23 +81,29 @@ function bar(summary, title) {
     make("progress", { max: 100, value: part(summary.synced), "aria-label": `${title}: ${text}` }), make("span", {}, text));
 }
 
+// How the states of a rollout are drawn: as these states of a cluster.
 const states = { Done: "Synced", Waiting: "Syncing", Failed: "Failed" };
 
-// showRollouts fills the rollouts' panel.
+// showRollouts fills the rollouts' panel. What a person has opened or closed stays so.
 export function showRollouts(rollouts) {
-  const section = byId("rollouts");
+  const section = byId("rollouts"), key = JSON.stringify(rollouts.all) + rollouts.error;
+  if (section.dataset.key === key) return;
+  section.dataset.key = key;
   section.hidden = rollouts.all.length === 0 && !rollouts.error;
-  const open = new Set([...section.querySelectorAll("details[open]")].map((d) => d.dataset.name));
+  const was = new Map([...section.querySelectorAll("details")].map((d) => [d.dataset.name, d]));
+  const restore = focusIn(section);
   section.replaceChildren(make("h2", { id: "rollouts-title" }, "Rollouts"),
     rollouts.error ? make("p", { className: "error" }, rollouts.error) : "",
     ...rollouts.all.map((r) => {
-      const { name, sign } = look(states[r.state]);
-      const details = make("details", { open: open.has(r.kind + r.name) || r.state !== "Done" },
+      const { name, sign } = look(states[r.state]), id = r.kind + r.name, before = was.get(id);
+      const details = make("details", { open: before?.dataset.state === r.state ? before.open : r.state !== "Done" },
         make("summary", {}, make("span", { className: `badge ${name}` }, make("span", { "aria-hidden": "true" }, sign), " " + r.state), ` ${r.kind} ${r.name}`),
         make("p", { className: "message" }, r.message), r.warning ? make("p", { className: "note" }, r.warning) : "",
         r.summary ? bar(r.summary, "all clusters") : "",
         ...(r.steps ?? []).map((s) => bar(s.summary, `${s.placement}: ${s.group || "one group"}`)));
-      details.dataset.name = r.kind + r.name;
+      details.dataset.name = id;
+      details.dataset.state = r.state;
       return details;
     }));
+  restore();
 }
