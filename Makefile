@@ -258,6 +258,10 @@ test-kind: ## Test the kind tool, and that Helm chart and kustomize base install
 test-monitoring: sandbox-programs image-root bin/promtool ## Test alerts and dashboards, with Prometheus on a sandbox of its own: about 2 minutes once it is built
 	@test/monitoring/on-sandbox $(IMAGE) $(IMAGE_ROOT) $(TEST_FLAGS)
 
+.PHONY: test-ui
+test-ui: sandbox-programs build ## Test the page of kubectl helloworld ui in Chromium, with 5,000 clusters too (needs chromium and npm): about 3 minutes
+	@test/ui/run $(TEST_FLAGS)
+
 .PHONY: test-long
 test-long: export LONG_TESTS := 1
 test-long: test ## make test with its long cases, and fuzzing (FUZZTIME=30s each)

@@ -200,7 +200,7 @@ updates.onmessage = (event) => {
   fleet = apply(fleet, update);
   if (relabelled && isSelector(filter)) select();
   else draw();
-  document.body.dataset.updates = Number(document.body.dataset.updates ?? 0) + 1;
+  if (update.whole) requestAnimationFrame(() => performance.mark("drawn"));
 };
 draw();
 
