@@ -2,6 +2,7 @@ package artifact
 
 import (
 	"archive/tar"
+	"archive/zip"
 	"cmp"
 	"compress/gzip"
 	"errors"
@@ -51,12 +52,44 @@ func writeTarball(w io.Writer, files []file, date time.Time) error {
 	return errors.Join(writeTar(z, files, date), z.Close())
 }
 
+// sorted returns the files in the order of their names.
+func sorted(files []file) []file {
+	return slices.SortedFunc(slices.Values(files), func(a, b file) int { return cmp.Compare(a.name, b.name) })
+}
+
+// writeZip writes a zip archive, sorted by name. Every entry has the same date. It
+// has no directories.
+func writeZip(w io.Writer, files []file, date time.Time) error {
+	z := zip.NewWriter(w)
+	for _, f := range sorted(files) {
+		header := &zip.FileHeader{Name: f.name, Method: zip.Deflate, Modified: date}
+		header.SetMode(fs.FileMode(f.mode))
+		entry, err := z.CreateHeader(header)
+		if err != nil {
+			return err
+		}
+		if err := copyFile(entry, f.path); err != nil {
+			return err
+		}
+	}
+	return z.Close()
+}
+
+func copyFile(w io.Writer, path string) (err error) {
+	content, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, content.Close()) }()
+	_, err = io.Copy(w, content)
+	return err
+}
+
 // writeTar writes a tar archive, sorted by name. Every entry belongs to root and
 // has the same date.
 func writeTar(w io.Writer, files []file, date time.Time) error {
-	files = slices.SortedFunc(slices.Values(files), func(a, b file) int { return cmp.Compare(a.name, b.name) })
 	t := tar.NewWriter(w)
-	for _, f := range files {
+	for _, f := range sorted(files) {
 		if err := writeEntry(t, f, date); err != nil {
 			return err
 		}
@@ -64,18 +97,13 @@ func writeTar(w io.Writer, files []file, date time.Time) error {
 	return t.Close()
 }
 
-func writeEntry(t *tar.Writer, f file, date time.Time) (err error) {
+func writeEntry(t *tar.Writer, f file, date time.Time) error {
 	header := &tar.Header{Name: f.name, Mode: f.mode, ModTime: date, Format: tar.FormatPAX}
 	if f.path == "" {
 		header.Typeflag, header.Name = tar.TypeDir, f.name+"/"
 		return t.WriteHeader(header)
 	}
-	content, err := os.Open(f.path)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, content.Close()) }()
-	info, err := content.Stat()
+	info, err := os.Stat(f.path)
 	if err != nil {
 		return err
 	}
@@ -83,6 +111,5 @@ func writeEntry(t *tar.Writer, f file, date time.Time) (err error) {
 	if err := t.WriteHeader(header); err != nil {
 		return err
 	}
-	_, err = io.Copy(t, content)
-	return err
+	return copyFile(t, f.path)
 }

@@ -10,9 +10,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"time"
+
+	"open-cluster-management.io/helloworld-addon/tools/release/krew"
 )
 
 // Sums is the file with the checksum of every other one.
@@ -30,7 +33,7 @@ type Options struct {
 	products []product // in tests, others
 }
 
-// architectures that programs and images are built for, on Linux.
+// architectures that everything is built for.
 var architectures = []string{"amd64", "arm64"}
 
 // A product is released with programs, images and an SBOM of its own.
@@ -38,6 +41,7 @@ type product struct {
 	name   string
 	module string // the directory of its Go module
 	images []image
+	plugin *krew.Plugin // of kubectl; its program is one of the module's
 }
 
 // An image has programs of its product and nothing else. The Dockerfiles build
@@ -66,6 +70,16 @@ var ours = []product{
 				programs:    []string{"helloworld-agent", "klusterlet-addon-lease-controller"},
 			},
 		},
+		plugin: &krew.Plugin{
+			Name:  "helloworld",
+			Short: "See the helloworld add-on on all clusters of a hub",
+			Description: "Shows how the helloworld add-on of Open Cluster Management is on every\n" +
+				"cluster of a hub, the worst first, tells why something is wrong and what to\n" +
+				"do, and controls the rollout of ConfigMapReplicaSets.\n",
+			Homepage: repository,
+			Caveats: "The kubeconfig's context has to name the hub, not a managed cluster.\n" +
+				"The plugin has no rights but yours.\n",
+		},
 	},
 	{
 		name: "hub-of-hubs-status-sync", module: "hub-of-hubs-status-sync",
@@ -93,6 +107,7 @@ func Build(ctx context.Context, o Options) (err error) {
 	if o.products == nil {
 		o.products = ours
 	}
+	o.Date = o.Date.UTC() // some formats store the time zone
 	for _, p := range o.products {
 		if err := o.product(ctx, p, filepath.Join(work, p.name)); err != nil {
 			return fmt.Errorf("%s: %w", p.name, err)
@@ -107,20 +122,11 @@ func Build(ctx context.Context, o Options) (err error) {
 // product builds the programs into work and writes what is made of them.
 func (o Options) product(ctx context.Context, p product, work string) error {
 	for _, arch := range architectures {
-		bin := filepath.Join(work, arch)
-		if err := o.programs(ctx, filepath.Join(o.Source, p.module), bin, arch); err != nil {
-			return err
-		}
 		base := fmt.Sprintf("%s-%s-linux-%s", p.name, o.Version, arch)
-		files, err := filesBelow(bin, base)
-		if err != nil {
-			return err
+		b := programs{
+			product: p.name, module: p.module, packages: "./cmd/...", os: "linux", arch: arch, bin: filepath.Join(work, arch), base: base, top: base,
 		}
-		files = append(files, file{name: base + "/LICENSE", path: filepath.Join(o.Source, "LICENSE"), mode: 0o644})
-		if err := o.create(base+".tar.gz", func(w io.Writer) error { return writeTarball(w, files, o.Date) }); err != nil {
-			return err
-		}
-		if err := o.create(base+".cdx.json", func(w io.Writer) error { return o.writeSBOM(ctx, w, base, p, bin) }); err != nil {
+		if _, err := o.archive(ctx, b); err != nil {
 			return err
 		}
 	}
@@ -130,7 +136,34 @@ func (o Options) product(ctx context.Context, p product, work string) error {
 			return fmt.Errorf("image %s: %w", i.name, err)
 		}
 	}
+	if p.plugin == nil {
+		return nil
+	}
+	if err := o.plugin(ctx, p, filepath.Join(work, "plugin")); err != nil {
+		return fmt.Errorf("kubectl plugin %s: %w", p.plugin.Name, err)
+	}
 	return nil
+}
+
+// archive builds programs, and writes their archive and SBOM. It returns the
+// archive's name.
+func (o Options) archive(ctx context.Context, p programs) (name string, err error) {
+	if err := o.build(ctx, p); err != nil {
+		return "", err
+	}
+	files, err := filesBelow(p.bin, p.top)
+	if err != nil {
+		return "", err
+	}
+	files = append(files, file{name: path.Join(p.top, "LICENSE"), path: filepath.Join(o.Source, "LICENSE"), mode: 0o644})
+	name, write := p.base+".tar.gz", writeTarball
+	if p.os == "windows" {
+		name, write = p.base+".zip", writeZip
+	}
+	if err := o.create(name, func(w io.Writer) error { return write(w, files, o.Date) }); err != nil {
+		return "", err
+	}
+	return name, o.create(p.base+".cdx.json", func(w io.Writer) error { return o.writeSBOM(ctx, w, p) })
 }
 
 // create writes one of the release's files.

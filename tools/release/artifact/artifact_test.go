@@ -2,6 +2,7 @@ package artifact
 
 import (
 	"archive/tar"
+	"archive/zip"
 	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
@@ -23,11 +24,14 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 	"helm.sh/helm/v3/pkg/chart/loader"
+
+	"open-cluster-management.io/helloworld-addon/tools/release/krew"
 )
 
 var date = time.Date(2026, time.November, 22, 12, 0, 0, 0, time.UTC)
 
-// small is a repository whose one product has the programs agent and hub.
+// small is a repository whose one product has the programs agent and hub, and a
+// kubectl plugin.
 func small(t *testing.T) (source string, p product) {
 	t.Helper()
 	source = t.TempDir()
@@ -40,6 +44,7 @@ func small(t *testing.T) (source string, p product) {
 		"component-base/version/version.go":                      "package version\n\nvar gitVersion, gitCommit string\n\nfunc Get() (string, string) { return gitVersion, gitCommit }\n",
 		"cmd/hub/main.go":                                        program,
 		"cmd/agent/main.go":                                      program,
+		"cmd/kubectl-small/main.go":                              program,
 		"deploy/chart/helloworld-addon/Chart.yaml":               "apiVersion: v2\nname: helloworld-addon\nversion: 0.1.0\nappVersion: v0.1.0\n",
 		"deploy/chart/helloworld-addon/values.yaml":              "replicas: 2\n",
 		"deploy/chart/helloworld-addon/templates/configmap.yaml": "kind: ConfigMap\n",
@@ -54,11 +59,11 @@ func small(t *testing.T) (source string, p product) {
 	}
 	return source, product{name: "small", module: ".", images: []image{
 		{name: "all", description: "Both"}, {name: "one", description: "One", programs: []string{"agent"}},
-	}}
+	}, plugin: &krew.Plugin{Name: "small", Short: "A small plugin"}}
 }
 
 // build returns the content of the release's files by name.
-func build(t *testing.T) map[string][]byte {
+func build(t *testing.T, date time.Time) map[string][]byte {
 	t.Helper()
 	source, p := small(t)
 	o := Options{
@@ -85,8 +90,8 @@ func build(t *testing.T) map[string][]byte {
 }
 
 func TestBuild(t *testing.T) {
-	files := build(t)
-	again := build(t) // elsewhere, from files of another time
+	files := build(t, date)
+	again := build(t, date.In(time.FixedZone("", 3600))) // elsewhere, from files of another time
 
 	var names, sums []string
 	for name, content := range files {
@@ -100,9 +105,17 @@ func TestBuild(t *testing.T) {
 	}
 	slices.Sort(names)
 	if diff := cmp.Diff([]string{
-		"SHA256SUMS", "all-v0.1.0.oci.tar", "helloworld-addon-0.1.0.tgz", "one-v0.1.0.oci.tar",
+		"SHA256SUMS", "all-v0.1.0.oci.tar", "helloworld-addon-0.1.0.tgz",
+		"kubectl-small-v0.1.0-darwin-amd64.cdx.json", "kubectl-small-v0.1.0-darwin-amd64.tar.gz",
+		"kubectl-small-v0.1.0-darwin-arm64.cdx.json", "kubectl-small-v0.1.0-darwin-arm64.tar.gz",
+		"kubectl-small-v0.1.0-linux-amd64.cdx.json", "kubectl-small-v0.1.0-linux-amd64.tar.gz",
+		"kubectl-small-v0.1.0-linux-arm64.cdx.json", "kubectl-small-v0.1.0-linux-arm64.tar.gz",
+		"kubectl-small-v0.1.0-windows-amd64.cdx.json", "kubectl-small-v0.1.0-windows-amd64.zip",
+		"kubectl-small-v0.1.0-windows-arm64.cdx.json", "kubectl-small-v0.1.0-windows-arm64.zip",
+		"one-v0.1.0.oci.tar",
 		"small-v0.1.0-linux-amd64.cdx.json", "small-v0.1.0-linux-amd64.tar.gz",
 		"small-v0.1.0-linux-arm64.cdx.json", "small-v0.1.0-linux-arm64.tar.gz",
+		"small.yaml",
 	}, names); diff != "" {
 		t.Error("files (-want +got):\n" + diff)
 	}
@@ -117,7 +130,22 @@ func TestBuild(t *testing.T) {
 			"-rw-r--r-- small-v0.1.0-linux-arm64/LICENSE",
 			"-rwxr-xr-x small-v0.1.0-linux-arm64/agent",
 			"-rwxr-xr-x small-v0.1.0-linux-arm64/hub",
+			"-rwxr-xr-x small-v0.1.0-linux-arm64/kubectl-small",
 		}, got); diff != "" {
+			t.Error("archive (-want +got):\n" + diff)
+		}
+	})
+	t.Run("zip", func(t *testing.T) {
+		content := files["kubectl-small-v0.1.0-windows-amd64.zip"]
+		archive, err := zip.NewReader(bytes.NewReader(content), int64(len(content)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, f := range archive.File {
+			got = append(got, fmt.Sprint(f.Mode(), " ", f.Name, " ", f.Modified.Equal(date)))
+		}
+		if diff := cmp.Diff([]string{"-rw-r--r-- LICENSE true", "-rwxr-xr-x kubectl-small.exe true"}, got); diff != "" {
 			t.Error("archive (-want +got):\n" + diff)
 		}
 	})
@@ -147,27 +175,45 @@ func TestBuild(t *testing.T) {
 			t.Errorf("Helm read version %s and %d templates", chart.Metadata.AppVersion, len(chart.Templates))
 		}
 	})
-	t.Run("SBOM", func(t *testing.T) {
-		var bom cyclonedx.BOM
-		if err := cyclonedx.NewBOMDecoder(bytes.NewReader(files["small-v0.1.0-linux-amd64.cdx.json"]), cyclonedx.BOMFileFormatJSON).Decode(&bom); err != nil {
-			t.Fatal(err)
-		}
-		if bom.Metadata.Timestamp != "2026-11-22T12:00:00Z" {
-			t.Error("time:", bom.Metadata.Timestamp)
-		}
-		var ours, standard bool
-		for _, c := range *bom.Components {
-			ours = ours || c.Name == "example.com/small" && c.Version == "v0.1.0" && c.Licenses != nil
-			standard = standard || c.Name == "stdlib" && strings.HasPrefix(c.Version, "go1.")
-		}
-		if !ours || !standard {
-			t.Errorf("the product's module and Go's library: %t and %t", ours, standard)
-		}
-	})
+	for _, name := range []string{
+		"small-v0.1.0-linux-amd64", "kubectl-small-v0.1.0-darwin-arm64", "kubectl-small-v0.1.0-linux-arm64", "kubectl-small-v0.1.0-windows-amd64",
+	} {
+		t.Run("SBOM of "+name, func(t *testing.T) { namesModules(t, files[name+".cdx.json"]) })
+	}
 	t.Run("images", func(t *testing.T) {
-		imagesHave(t, files["all-v0.1.0.oci.tar"], "all", "usr/local/bin/agent", "usr/local/bin/hub")
+		imagesHave(t, files["all-v0.1.0.oci.tar"], "all", "usr/local/bin/agent", "usr/local/bin/hub", "usr/local/bin/kubectl-small")
 		imagesHave(t, files["one-v0.1.0.oci.tar"], "one", "usr/local/bin/agent")
 	})
+	t.Run("krew", func(t *testing.T) { krewInstalls(t, files, "small", `v0.1.0 c0ffee`) })
+}
+
+// namesModules checks that an SBOM has the release's date, the product's module and Go's library.
+func namesModules(t *testing.T, content []byte) {
+	t.Helper()
+	var bom cyclonedx.BOM
+	if err := cyclonedx.NewBOMDecoder(bytes.NewReader(content), cyclonedx.BOMFileFormatJSON).Decode(&bom); err != nil {
+		t.Fatal(err)
+	}
+	if bom.Metadata.Timestamp != "2026-11-22T12:00:00Z" {
+		t.Error("time:", bom.Metadata.Timestamp)
+	}
+	var ours, standard bool
+	for _, c := range *bom.Components {
+		ours = ours || c.Name == "example.com/small" && c.Version == "v0.1.0" && c.Licenses != nil
+		standard = standard || c.Name == "stdlib" && strings.HasPrefix(c.Version, "go1.")
+	}
+	if !ours || !standard {
+		t.Errorf("the product's module and Go's library: %t and %t", ours, standard)
+	}
+}
+
+// TestEmptySBOM: an SBOM without modules would tell users that the programs have none.
+func TestEmptySBOM(t *testing.T) {
+	for _, os := range []string{"linux", "darwin"} {
+		if err := (Options{}).writeSBOM(t.Context(), io.Discard, programs{os: os, bin: t.TempDir()}); err == nil {
+			t.Errorf("%s: no error", os)
+		}
+	}
 }
 
 // imagesHave checks the images in an archive, one for each architecture.

@@ -2,6 +2,7 @@ package artifact
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os/exec"
@@ -24,12 +25,12 @@ const (
 	license = "Apache-2.0" // of our own modules
 )
 
-// writeSBOM writes what the programs in the directory bin are built from, as
+// writeSBOM writes what the built programs are built from, as
 // CycloneDX JSON. Syft finds the modules in the build information of each
 // program, and their licenses in the module cache.
-func (o Options) writeSBOM(ctx context.Context, w io.Writer, base string, p product, bin string) error {
+func (o Options) writeSBOM(ctx context.Context, w io.Writer, p programs) error {
 	src, err := directorysource.New(directorysource.Config{
-		Path: bin, Base: bin, Alias: source.Alias{Name: p.name, Version: o.Version},
+		Path: p.bin, Base: p.bin, Alias: source.Alias{Name: p.product, Version: o.Version},
 	})
 	if err != nil {
 		return err
@@ -44,8 +45,13 @@ func (o Options) writeSBOM(ctx context.Context, w io.Writer, base string, p prod
 	}
 	config := golang.DefaultCatalogerConfig().WithSearchLocalModCacheLicenses(true).WithLocalModCacheDir(strings.TrimSpace(string(cache)))
 	packages, relationships, err := golang.NewGoModuleBinaryCataloger(config).Catalog(ctx, resolver)
-	if err != nil {
+	// Stripped programs for darwin and windows lack the symbols by which Syft finds their cryptography. It returns an
+	// error then, and all modules: https://github.com/anchore/syft/blob/v1.38.0/syft/pkg/cataloger/golang/scan_binary.go#L44-L52
+	if err != nil && p.os == "linux" {
 		return err
+	}
+	if len(packages) == 0 {
+		return errors.Join(fmt.Errorf("find the modules of the programs in %s: there are none", p.bin), err)
 	}
 	bom := cyclonedxhelpers.ToFormatModel(sbom.SBOM{
 		Artifacts:     sbom.Artifacts{Packages: pkg.NewCollection(packages...)},
@@ -54,10 +60,10 @@ func (o Options) writeSBOM(ctx context.Context, w io.Writer, base string, p prod
 		Descriptor:    sbom.Descriptor{Name: "syft", Version: syftVersion()},
 	})
 	// Syft takes a random number, the present time and a hash of the directory's path.
-	bom.SerialNumber = uuid.NewSHA1(uuid.NameSpaceURL, []byte(repository+"/releases/"+o.Version+"/"+base+"#"+o.Commit)).URN()
-	bom.Metadata.Timestamp = o.Date.UTC().Format(time.RFC3339)
+	bom.SerialNumber = uuid.NewSHA1(uuid.NameSpaceURL, []byte(repository+"/releases/"+o.Version+"/"+p.base+"#"+o.Commit)).URN()
+	bom.Metadata.Timestamp = o.Date.Format(time.RFC3339)
 	bom.Metadata.Component = &cyclonedx.Component{
-		BOMRef: p.name + "@" + o.Version, Type: cyclonedx.ComponentTypeApplication, Name: p.name, Version: o.Version,
+		BOMRef: p.product + "@" + o.Version, Type: cyclonedx.ComponentTypeApplication, Name: p.product, Version: o.Version,
 	}
 	o.nameOurs(bom)
 	return cyclonedx.NewBOMEncoder(w, cyclonedx.BOMFileFormatJSON).SetPretty(true).Encode(bom)
