@@ -43,6 +43,8 @@ var (
 	appOf   = place{pattern: regexp.MustCompile(`(?m)^(appVersion: )(\S+)$`)}
 	chartOf = place{pattern: regexp.MustCompile(`(?m)^(version: )(\S+)$`), bare: true}
 	wholeOf = place{pattern: regexp.MustCompile(`^()(\S+)`)}
+	// a line of a shell example, which has the version in the names of files to download
+	shellOf = place{pattern: regexp.MustCompile(`(?m)^(version=)(v\S+)$`)}
 )
 
 // placesOf returns the places to look for in a file, and whether each must be
@@ -57,6 +59,8 @@ func placesOf(path string) (places []place, required bool) {
 		return nil, false // the changelog names earlier versions
 	case filepath.Base(path) == "kustomization.yaml":
 		return []place{image, newTag}, false
+	case filepath.Ext(path) == ".md":
+		return []place{image, shellOf}, false
 	default:
 		return []place{image}, false
 	}

@@ -18,6 +18,8 @@ func files() map[string]string {
 			"[Unreleased]: https://example.com/compare/v0.1.0...main\n[0.1.0]: https://example.com/releases/tag/v0.1.0\n",
 		"deploy/kustomization.yaml":  kustomization("v0.1.0"),
 		"docs/install.md":            "Run quay.io/open-cluster-management/helloworld-addon-agent:v0.1.0.\n",
+		"docs/kubectl.md":            "```\nversion=v0.1.0\nfile=archive-$version\n```\nkubectl --client-version=v1.2.3\n",
+		"docs/script":                "version=v9.9.9\n",
 		"docs/other.md":              "Run localhost:5000/helloworld-addon:v7.0.0, or quay.io/open-cluster-management/placement:v1.2.1.\n",
 		"tools/release/some_test.go": "quay.io/open-cluster-management/helloworld-addon:v9.9.9\n",
 	}
@@ -78,6 +80,11 @@ func TestCheck(t *testing.T) {
 			name: "an image in the documentation", version: "v0.1.0",
 			change: func(files map[string]string) { files["docs/install.md"] = "\n" + image0 + "v0.1.0-rc.1.\n" },
 			want:   []string{"docs/install.md:2: v0.1.0-rc.1 instead of v0.1.0"},
+		},
+		{
+			name: "an example would download another release", version: "v0.1.0",
+			change: func(files map[string]string) { files["docs/kubectl.md"] = "```\nversion=v0.0.9\n```\n" },
+			want:   []string{"docs/kubectl.md:2: v0.0.9 instead of v0.1.0"},
 		},
 		{
 			name: "the kustomization's tag", version: "v0.1.0",
