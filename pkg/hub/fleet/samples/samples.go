@@ -34,8 +34,8 @@ var (
 		"for the hub expires, in seconds since 1970, but for clusters that are lost; no series while none is known.", nil}
 	LongestSilence = Metric{prefix + "longest_silence_seconds", "For how long the agent that is silent for longest has been reported " +
 		"as not available; 0 if every agent is available.", nil}
-	InProgress = Metric{prefix + "in_progress", "Clusters on which the add-on is being enabled (the agent has not reported yet, and the " +
-		"cluster is not lost) or uninstalled.", []string{"change"}}
+	InProgress = Metric{prefix + "in_progress", "Clusters on which the add-on is being enabled (the agent has never reported, and OCM does not see it " +
+		"yet) or uninstalled.", []string{"change"}}
 	OldestInProgress = Metric{prefix + "in_progress_oldest_seconds", "For how long the oldest enabling or uninstalling has been in progress; " +
 		"0 if there is none.", []string{"change"}}
 	ClusterState = Metric{prefix + "cluster_state", "1 for the state of each cluster; only with --metrics-per-cluster.",
@@ -67,11 +67,11 @@ var health = map[report.Health]string{report.Well: "well", report.Passing: "pass
 // depend on the clusters is always there, so that a query of a state in which no cluster is returns 0.
 func Of(in report.Input, perCluster bool) []Sample {
 	c := counts{states: map[report.State]int{}, oldest: map[report.State]time.Duration{}, configMaps: map[v1alpha1.MirrorState]int{}, now: in.Now}
-	lost := map[string]bool{}
+	state := make(map[string]report.State, len(in.Clusters))
 	var each []Sample
 	for _, row := range report.New(in).Clusters {
 		c.addRow(row)
-		lost[row.Name] = isLost(row)
+		state[row.Name] = row.State
 		if !perCluster {
 			continue
 		}
@@ -81,13 +81,13 @@ func Of(in report.Input, perCluster bool) []Sample {
 		}
 	}
 	for i := range in.Clusters {
-		c.addAddOn(in.Clusters[i].AddOn, lost[in.Clusters[i].Name])
+		c.addAddOn(in.Clusters[i], state[in.Clusters[i].Name])
 	}
 	return append(c.samples(), each...)
 }
 
-// isLost reports whether OCM does not reach the cluster. Until it does, nothing is enabled there, and its certificate
-// is not renewed: both are OCM's matter, and must not hide the other clusters.
+// isLost reports whether OCM does not reach the cluster. Until it does, OCM does not renew the certificate there, which
+// must not hide the other clusters.
 func isLost(row report.Row) bool {
 	return row.State == report.ClusterUnavailable || row.State == report.NoManagedCluster
 }
@@ -127,7 +127,8 @@ func (c *counts) addRow(row report.Row) {
 	c.others += max(0, rest)
 }
 
-func (c *counts) addAddOn(addOn *report.AddOn, lost bool) {
+func (c *counts) addAddOn(f report.Facts, state report.State) {
+	addOn := f.AddOn
 	switch {
 	case addOn == nil:
 		return
@@ -135,9 +136,14 @@ func (c *counts) addAddOn(addOn *report.AddOn, lost bool) {
 		c.deleting++
 		c.deletedIn = max(c.deletedIn, c.since(*addOn.Deleted))
 		return
-	case !lost && meta.FindStatusCondition(addOn.Conditions, manifests.ConditionConfigMapsSynced) == nil:
+	case state == report.Starting && meta.FindStatusCondition(addOn.Conditions, manifests.ConditionConfigMapsSynced) == nil:
 		c.enabling++
-		c.enabledFor = max(c.enabledFor, c.since(addOn.Created))
+		begin := addOn.Created
+		// The add-on may have been enabled long before the cluster joined.
+		if cluster := f.Cluster; cluster != nil && cluster.Available != nil && begin.Before(&cluster.Available.LastTransitionTime) {
+			begin = cluster.Available.LastTransitionTime
+		}
+		c.enabledFor = max(c.enabledFor, c.since(begin))
 	}
 	available := meta.FindStatusCondition(addOn.Conditions, addonv1beta1.ManagedClusterAddOnConditionAvailable)
 	if available != nil && available.Status != metav1.ConditionTrue {

@@ -101,6 +101,18 @@ func TestOf(t *testing.T) {
 			in: in(joined("a", enabled(condition("Available", "Unknown", "ManagedClusterAddOnLeaseNotFound", "", time.Minute)))),
 			want: map[string]float64{"clusters Starting passing": 1, "state_oldest_seconds Starting": 36000, "longest_silence_seconds ": 60,
 				"in_progress enabling": 1, "in_progress_oldest_seconds enabling": 36000}},
+		{name: "enabled before the cluster joined", reason: "the agent could not start before OCM reached the cluster",
+			in: in(func() report.Facts {
+				late := joined("a", enabled(condition("Available", "Unknown", "ManagedClusterAddOnLeaseNotFound", "", time.Minute)))
+				late.Cluster.Available.LastTransitionTime = ago(2 * time.Minute)
+				return late
+			}()),
+			want: map[string]float64{"clusters Starting passing": 1, "state_oldest_seconds Starting": 36000, "longest_silence_seconds ": 60,
+				"in_progress enabling": 1, "in_progress_oldest_seconds enabling": 120}},
+		{name: "an agent that never reported and is not starting", reason: "its state has an alert of its own",
+			in: in(joined("a", enabled(available)), joined("b", enabled(condition("Degraded", "True", "", "no pod", time.Minute)))),
+			want: map[string]float64{"clusters Waiting passing": 1, "state_oldest_seconds Waiting": 36000,
+				"clusters Degraded wrong": 1, "state_oldest_seconds Degraded": 60}},
 		{name: "silent", reason: "since OCM reports it as not available, though another state is shown for one of them",
 			in: in(joined("a", enabled(silent, synced)), joined("b", enabled(condition("ConfigurationValid", "False", "Refused", "", time.Minute),
 				condition("Available", "False", "", "", 30*time.Minute), synced))),
