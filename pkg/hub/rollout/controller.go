@@ -23,6 +23,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
@@ -205,7 +206,7 @@ func (c *Controller) next(ctx context.Context) bool {
 		// Another controller wrote first, and the cache does not have its write yet.
 		c.queue.AddRateLimited(cluster)
 	default:
-		klog.FromContext(ctx).Error(err, "Failed to report on an agent, retrying", "cluster", cluster)
+		utilruntime.HandleErrorWithContext(ctx, err, "Failed to report on an agent, retrying", "cluster", cluster)
 		c.queue.AddRateLimited(cluster)
 	}
 	return true

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
@@ -161,6 +162,20 @@ func TestRolloutGoesOn(t *testing.T) {
 			eventually(t, "the rate limit after a conflict", w.stepping(annotation), hubobjects.DesiredHashes)
 		})
 	}
+}
+
+// TestFailureIsCounted: a failed write is retried, and handed to the program's error handlers, which log and count it.
+func TestFailureIsCounted(t *testing.T) {
+	handlers, handled := utilruntime.ErrorHandlers, atomic.Int64{}
+	t.Cleanup(func() { utilruntime.ErrorHandlers = handlers })
+	utilruntime.ErrorHandlers = []utilruntime.ErrorHandler{func(context.Context, error, string, ...any) { handled.Add(1) }}
+	w := run(t, hubobjects.DesiringAddOn("new"), hubobjects.AgentWork("", hubobjects.With(hubobjects.RolledOut(), "configHash", "old")))
+	eventually(t, "an agent that runs", func() string { return w.condition(t, "Degraded") }, "False/AgentAvailable")
+	w.works.PrependReactor("patch", "manifestworks", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return handled.Load() == 0, nil, errors.New("the API server rejects the write")
+	})
+	w.report(t, hubobjects.AgentWork("", hubobjects.RolledOut()))
+	eventually(t, "the errors that were handled", w.stepping(func() string { return fmt.Sprint(handled.Load()) }), "1")
 }
 
 // TestBrokenAgentIsDegraded: the hub's clock counts, not the managed cluster's, and
