@@ -314,6 +314,10 @@ check: ## Check that the versions agree, and that dependency updates cover every
 	@tools/check-updates
 	@$(RELEASE_TOOL) check
 
+.PHONY: check-platforms
+check-platforms: ## Check that the kubectl plugin compiles for the other operating systems of its users
+	@for os in windows darwin; do echo "$$os"; GOOS=$$os go build -trimpath -o /dev/null ./cmd/kubectl-helloworld; done
+
 .PHONY: generate
 generate: bin/controller-gen ## Write the API's code and CRDs, the chart's RBAC and CRDs, and the operator's template
 	@GOFLAGS=-trimpath bin/controller-gen object crd output:crd:dir=deploy/base/crds paths=./api/...
