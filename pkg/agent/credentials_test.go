@@ -14,6 +14,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/textlogger"
 
+	"open-cluster-management.io/helloworld-addon/api/v1alpha1"
 	"open-cluster-management.io/helloworld-addon/internal/testing/fakepki"
 	"open-cluster-management.io/helloworld-addon/internal/testing/runtest"
 )
@@ -205,6 +206,10 @@ func TestRotationWritesNothing(t *testing.T) {
 	s.start()
 	s.reports("False/Conflict: 1 of 2 ConfigMaps synced; conflict: theirs")
 	runtest.Eventually(t, "the event about the conflict", func() bool { return len(s.hub.List("events", "cluster1")) > 0 })
+	runtest.Eventually(t, "the ConfigMapMirror", func() bool {
+		mirror, ok := s.hub.Get("configmapmirrors", "cluster1", "helloworld").(*v1alpha1.ConfigMapMirror)
+		return ok && mirror.Status != nil && mirror.Status.Total == 2 && mirror.Status.Synced == 1
+	})
 	s.hub.Requests()
 	s.managed.Requests()
 	s.put(s.good())
