@@ -264,7 +264,7 @@ test-ui: sandbox-programs build ## Test the page of kubectl helloworld ui in Chr
 
 .PHONY: test-long
 test-long: export LONG_TESTS := 1
-test-long: test ## make test with its long cases, and fuzzing (FUZZTIME=30s each)
+test-long: test test-doctor ## make test with its long cases, doctor's faults, and fuzzing (FUZZTIME=30s each)
 	@test/long
 
 ON_KIND = KUBECTL=$(KUBECTL) OCM_IMAGES=$(OCM_IMAGES) KIND_NODE_IMAGE=$(KIND_NODE_IMAGE) KEEP=$(KEEP)
