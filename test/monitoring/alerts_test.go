@@ -46,8 +46,10 @@ var alerts = []alertCase{
 		[]string{`helloworld_fleet_credentials_expiration_timestamp_seconds{pod="a"} = 90000x60`}},
 	{"HelloworldCertificateNotRenewed", "5m", "An agent has had no new credentials for 1h 0m 0s", inState("CertificateNotRenewed"),
 		[]string{since("CertificateNotRenewed") + " = 3600x10"}, "for less than half an hour", []string{since("CertificateNotRenewed") + " = 1790x10"}},
-	{"HelloworldDeletionHeld", "1m", "2 clusters hold the deletion of many copies", map[string]string{"state": "DeletionHeld", "health": "wrong"},
-		[]string{is("DeletionHeld", "wrong") + " = 0 2x10"}, "it is over", []string{is("DeletionHeld", "wrong") + " = 2 0x10"}},
+	{"HelloworldDeletionHeld", "1m", "2 clusters hold the deletion of many copies", nil,
+		// after a restore without ConfigMaps and without the AddOnDeploymentConfig
+		[]string{`helloworld_fleet_clusters_holding_deletions{pod="a"} = 0 2x10`, is("DeletionHeld", "wrong") + " = 0x10", is("Refused", "wrong") + " = 2x10"},
+		"it is over", []string{`helloworld_fleet_clusters_holding_deletions{pod="a"} = 2 0x10`}},
 	{"HelloworldCopyFailed", "5m", "A ConfigMap has not been copied for 16m 40s", inState("Failed"),
 		[]string{since("Failed") + " = 1000x10"}, "for less than 15 minutes", []string{since("Failed") + " = 890x10"}},
 	{"HelloworldCopyConflict", "5m", "A ConfigMap has been in conflict for 1h 0m 0s", inState("Conflict"),

@@ -120,8 +120,8 @@ func TestRegister(t *testing.T) {
 	if _, err := Register(s); err == nil {
 		t.Error("no error when the metrics are registered twice")
 	}
-	if n := served(); n != 7 {
-		t.Errorf("%d metrics of the fleet, want 7", n)
+	if n := served(); n != 8 {
+		t.Errorf("%d metrics of the fleet, want 8", n)
 	}
 	remove()
 	if n := served(); n != 0 {

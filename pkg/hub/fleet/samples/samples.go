@@ -26,6 +26,8 @@ const prefix = "helloworld_fleet_"
 var (
 	Clusters = Metric{prefix + "clusters", "Clusters of the hub by state, as in kubectl helloworld status, and by what the state means: " +
 		"well, passing or wrong.", []string{"state", "health"}}
+	HoldingDeletions = Metric{prefix + "clusters_holding_deletions", "Clusters whose agent last reported that it holds the deletion of many " +
+		"copies, whatever their state.", nil}
 	OldestState = Metric{prefix + "state_oldest_seconds", "For how long the cluster that is longest in the state has been in it; " +
 		"0 if there is none, or if that is not known.", []string{"state"}}
 	ConfigMaps = Metric{prefix + "configmaps", "ConfigMaps to copy to all clusters by state: Synced, Failed, Conflict, Contested, " +
@@ -45,7 +47,7 @@ var (
 )
 
 // Metrics are all metrics of the fleet.
-var Metrics = []*Metric{&Clusters, &OldestState, &ConfigMaps, &CredentialsExpire, &LongestSilence, &InProgress, &OldestInProgress,
+var Metrics = []*Metric{&Clusters, &HoldingDeletions, &OldestState, &ConfigMaps, &CredentialsExpire, &LongestSilence, &InProgress, &OldestInProgress,
 	&ClusterState, &ClusterCredentialsExpire}
 
 // Sample is a value of a metric. Labels are the values of the metric's labels, in their order.
@@ -100,6 +102,7 @@ type counts struct {
 	// configMaps lacks the states that are not in configMapStates.
 	configMaps            map[v1alpha1.MirrorState]int
 	synced, others        int
+	holding               int
 	expires               time.Time
 	silence               time.Duration
 	enabling, deleting    int
@@ -145,6 +148,11 @@ func (c *counts) addAddOn(f report.Facts, state report.State) {
 		}
 		c.enabledFor = max(c.enabledFor, c.since(begin))
 	}
+	// The copies are deleted when the hold ends. Whatever else is wrong on the cluster must not hide that.
+	if synced := meta.FindStatusCondition(addOn.Conditions, manifests.ConditionConfigMapsSynced); synced != nil &&
+		synced.Status == metav1.ConditionFalse && synced.Reason == string(report.DeletionHeld) {
+		c.holding++
+	}
 	available := meta.FindStatusCondition(addOn.Conditions, addonv1beta1.ManagedClusterAddOnConditionAvailable)
 	if available != nil && available.Status != metav1.ConditionTrue {
 		c.silence = max(c.silence, c.since(available.LastTransitionTime))
@@ -165,6 +173,7 @@ func (c *counts) samples() []Sample {
 		add(&Clusters, float64(c.states[state]), string(state), health[state.Health()])
 		add(&OldestState, c.oldest[state].Seconds(), string(state))
 	}
+	add(&HoldingDeletions, float64(c.holding))
 	add(&ConfigMaps, float64(c.synced), string(v1alpha1.MirrorSynced))
 	for _, state := range configMapStates {
 		add(&ConfigMaps, float64(c.configMaps[state]), string(state))

@@ -30,6 +30,8 @@ var (
 	silent    = condition("Available", "False", "ManagedClusterAddOnLeaseUpdateStopped", "the lease is late", 20*time.Minute)
 	synced    = condition("ConfigMapsSynced", "True", "Synced", "2 of 2 ConfigMaps synced", time.Hour)
 	conflict  = condition("ConfigMapsSynced", "False", "Conflict", "1 of 4 ConfigMaps synced; conflict: a, b and 1 more", 50*time.Minute)
+	held      = condition("ConfigMapsSynced", "False", "DeletionHeld", "0 of 0 ConfigMaps synced; deletion of 9 copies held", time.Minute)
+	refused   = condition("ConfigurationValid", "False", "Refused", "the configuration does not exist", time.Minute)
 )
 
 func joined(name string, addOn *report.AddOn) report.Facts {
@@ -88,6 +90,11 @@ func TestOf(t *testing.T) {
 			in: in(joined("a", enabled(available, conflict))),
 			want: map[string]float64{"clusters Conflict wrong": 1, "state_oldest_seconds Conflict": 3000, "configmaps Synced": 1,
 				"configmaps Conflict": 3}},
+		{name: "held deletions", reason: "the copies are in danger whatever else is wrong; an add-on that is being uninstalled deletes them on purpose",
+			in: in(joined("a", enabled(available, held)), joined("b", enabled(available, held, refused)), joined("c", deleted(time.Minute, held))),
+			want: map[string]float64{"clusters DeletionHeld wrong": 1, "state_oldest_seconds DeletionHeld": 60, "clusters Refused wrong": 1,
+				"state_oldest_seconds Refused": 60, "clusters Uninstalling well": 1, "state_oldest_seconds Uninstalling": 60,
+				"clusters_holding_deletions ": 2, "in_progress uninstalling": 1, "in_progress_oldest_seconds uninstalling": 60}},
 		{name: "only the numbers", reason: "the hub does not know why they are not synced",
 			in: in(joined("a", enabled(available, condition("ConfigMapsSynced", "False", "Syncing", "1 of 4 ConfigMaps synced", time.Second)))),
 			want: map[string]float64{"clusters Syncing passing": 1, "state_oldest_seconds Syncing": 1, "configmaps Synced": 1,
@@ -153,7 +160,7 @@ func TestSeriesDoNotDependOnTheClusters(t *testing.T) {
 	if diff := cmp.Diff(series(), many); diff != "" {
 		t.Errorf("(-no cluster +four clusters):\n%s", diff)
 	}
-	if want := 2*(len(report.States)-1) + 5 + 1 + 4; len(many) != want {
+	if want := 2*(len(report.States)-1) + 5 + 1 + 1 + 4; len(many) != want {
 		t.Errorf("%d series, want %d", len(many), want)
 	}
 }
