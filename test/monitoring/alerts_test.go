@@ -1,5 +1,7 @@
 package monitoring
 
+import "strings"
+
 // alertCase has the series with which an alert fires at a time, and others with which it does not, and why.
 type alertCase struct {
 	alert, at, summary string
@@ -9,28 +11,46 @@ type alertCase struct {
 	quiet              []string
 }
 
-// leading is the replica that leads, whose pod has the labels that the operator's ServiceMonitor adds.
-const leading = `{name="helloworld-controller",pod="a"}`
+// leading is the replica that leads. Each pod has labels of its own, such as the operator's ServiceMonitor adds.
+const leading = `{name="helloworld-controller",pod="a",node="1"}`
 
 func is(state, health string) string {
-	return `helloworld_fleet_clusters{state="` + state + `",health="` + health + `",pod="a"}`
+	return `helloworld_fleet_clusters{state="` + state + `",health="` + health + `",pod="a",node="1"}`
+}
+
+// next is the series on the replica that leads after pod a.
+func next(series string) string {
+	return strings.Replace(series, `pod="a",node="1"`, `pod="b",node="2"`, 1)
+}
+
+// Values of a series when the leader changes: until the 8th minute it is that of pod a, and from the 10th on that of pod b.
+func until(value string) string { return " = " + value + "x7 stale" }
+func from(value string) string  { return " = _x10 " + value + "x200" }
+
+// ofSet is a series of a ConfigMapReplicaSet.
+func ofSet(state string) string {
+	return `helloworld_replicaset_clusters{namespace="team",name="settings",state="` + state + `",pod="a",node="1"}`
 }
 
 func since(state string) string {
-	return `helloworld_fleet_state_oldest_seconds{state="` + state + `",pod="a"}`
+	return `helloworld_fleet_state_oldest_seconds{state="` + state + `",pod="a",node="1"}`
 }
 
 func inState(state string) map[string]string { return map[string]string{"state": state} }
 
 // The cases in the order of the rules. A series is written as "SERIES = VALUES", one value a minute.
 var alerts = []alertCase{
-	{"HelloworldFleetNotWell", "16m", "The add-on is not well on 20% of the clusters", nil,
-		[]string{is("Failed", "wrong") + " = 2x60", is("Synced", "well") + " = 8x60", is("NotEnabled", "well") + " = 90x60", is("ClusterUnavailable", "wrong") + " = 50x60"},
+	{"HelloworldFleetNotWell", "16m", "The add-on is not well on 30% of the clusters", nil,
+		[]string{is("Failed", "wrong") + " = 3x60", is("Synced", "well") + " = 7x60", is("NotEnabled", "well") + " = 90x60", is("ClusterUnavailable", "wrong") + " = 50x60"},
 		"lost clusters do not count, nor those that get well by themselves",
-		[]string{is("Failed", "wrong") + " = 1x60", is("Synced", "well") + " = 8x60", is("Starting", "passing") + " = 9x60", is("ClusterUnavailable", "wrong") + " = 50x60"}},
-	{"HelloworldClusterUnavailable", "61m", "3 clusters with the add-on are lost", map[string]string{"state": "ClusterUnavailable", "health": "wrong"},
-		[]string{is("ClusterUnavailable", "wrong") + " = 3x90"}, "not for an hour", []string{is("ClusterUnavailable", "wrong") + " = 3x30 0x2 3x60"}},
-	{"HelloworldClusterMissing", "61m", "1 ManagedClusterAddOns belong to no cluster", map[string]string{"state": "NoManagedCluster", "health": "wrong"},
+		[]string{is("Failed", "wrong") + " = 3x60", is("Synced", "well") + " = 18x60", is("Starting", "passing") + " = 9x60", is("ClusterUnavailable", "wrong") + " = 50x60"}},
+	{"HelloworldFleetNotWell", "16m", "The add-on is not well on 30% of the clusters", nil,
+		[]string{is("Failed", "wrong") + until("3"), is("Synced", "well") + until("7"), next(is("Failed", "wrong")) + from("3"), next(is("Synced", "well")) + from("7")},
+		"it was over before", []string{is("Failed", "wrong") + " = 3x2 0x60", is("Synced", "well") + " = 7x2 10x60"}},
+	{"HelloworldClusterUnavailable", "61m", "3 clusters with the add-on are lost", inState("ClusterUnavailable"),
+		[]string{is("ClusterUnavailable", "wrong") + until("3"), next(is("ClusterUnavailable", "wrong")) + from("3")},
+		"not for an hour", []string{is("ClusterUnavailable", "wrong") + " = 3x30 0x7 3x60"}},
+	{"HelloworldClusterMissing", "61m", "1 ManagedClusterAddOns belong to no cluster", inState("NoManagedCluster"),
 		[]string{is("NoManagedCluster", "wrong") + " = 1x90"}, "there is none", []string{is("NoManagedCluster", "wrong") + " = 0x90"}},
 	{"HelloworldConfigurationRefused", "5m", "A cluster has had a refused configuration for 11m 0s", inState("Refused"),
 		[]string{since("Refused") + " = 660x10"}, "for less than 10 minutes", []string{since("Refused") + " = 590x10"}},
@@ -69,13 +89,16 @@ var alerts = []alertCase{
 		[]string{`leader_election_master_status{name="helloworld-replicaset-controller",pod="r"} = 1x60`}, "it is there, though it does not lead",
 		[]string{"leader_election_master_status" + leading + " = 0x60"}},
 	{"HelloworldControllerNoLeader", "10m", "No replica of helloworld-controller leads", map[string]string{"name": "helloworld-controller"},
-		[]string{"leader_election_master_status" + leading + " = 0x60", `leader_election_master_status{name="helloworld-controller",pod="b"} = 0x60`,
+		[]string{"leader_election_master_status" + leading + " = 0x60", next("leader_election_master_status"+leading) + " = 0x60",
 			`leader_election_master_status{name="helloworld-replicaset-controller",pod="r"} = 1x60`}, "the other replica leads; and the Lease of another program is no matter",
-		[]string{"leader_election_master_status" + leading + " = 0x60", `leader_election_master_status{name="helloworld-controller",pod="b"} = 1x60`,
+		[]string{"leader_election_master_status" + leading + " = 0x60", next("leader_election_master_status"+leading) + " = 1x60",
 			`leader_election_master_status{name="other",pod="o"} = 0x60`}},
 	{"HelloworldReplicaSetControllerGone", "20m", "The controller of ConfigMapReplicaSets is no longer scraped", map[string]string{"name": "helloworld-replicaset-controller"},
 		[]string{`leader_election_master_status{name="helloworld-replicaset-controller",pod="r"} = 1x2 stale`}, "it was never installed",
 		[]string{"leader_election_master_status" + leading + " = 1x2 stale"}},
+	{"HelloworldReplicaSetControllerGone", "20m", "The controller of ConfigMapReplicaSets is no longer scraped", map[string]string{"name": "helloworld-replicaset-controller"},
+		[]string{`leader_election_master_status{name="helloworld-replicaset-controller",job="old",pod="r"} = 1x2 stale`}, "only the job has another name",
+		[]string{`leader_election_master_status{name="helloworld-replicaset-controller",job="old",pod="r"} = 1x2 stale`, `leader_election_master_status{name="helloworld-replicaset-controller",job="new",pod="r"} = _x3 1x60`}},
 	{"HelloworldControllerErrors", "30m", "a retries again and again", map[string]string{"pod": "a"},
 		[]string{`helloworld_controller_errors_total{pod="a"} = 0+2x60`}, "a few at the start", []string{`helloworld_controller_errors_total{pod="a"} = 0 9 12x60`}},
 	{"HelloworldControllerQueueGrowing", "40m", "The queue mirrors of a controller does not get empty", map[string]string{"name": "mirrors", "pod": "a"},
@@ -83,14 +106,13 @@ var alerts = []alertCase{
 		"the queue of another program, and a queue that gets empty", []string{`workqueue_depth{name="mirrors",pod="b"} = 101+10x60`, `workqueue_depth{name="mirrors",pod="a"} = 500x20 0 500x40`, "leader_election_master_status" + leading + " = 1x60"}},
 
 	{"HelloworldReplicaSetFailing", "16m", "ConfigMapReplicaSet team/settings has 2 clusters that are failed", map[string]string{"namespace": "team", "name": "settings", "state": "failed"},
-		[]string{`helloworld_replicaset_clusters{namespace="team",name="settings",state="failed",pod="r"} = 2x60`, `helloworld_replicaset_clusters{namespace="team",name="settings",state="timed_out",pod="r"} = 0x60`},
-		"clusters that are synced", []string{`helloworld_replicaset_clusters{namespace="team",name="settings",state="synced",pod="r"} = 2x60`}},
+		[]string{ofSet("failed") + until("2"), next(ofSet("failed")) + from("2"), ofSet("timed_out") + " = 0x60"}, "clusters that are synced", []string{ofSet("synced") + " = 2x60"}},
 	{"HelloworldReplicaSetStuck", "180m", "The rollout of ConfigMapReplicaSet team/settings does not go on", map[string]string{"namespace": "team", "name": "settings"},
-		[]string{`helloworld_replicaset_clusters{namespace="team",name="settings",state="total",pod="r"} = 10x200`, `helloworld_replicaset_clusters{namespace="team",name="settings",state="synced",pod="r"} = 5x200`,
-			`helloworld_replicaset_clusters{namespace="team",name="settings",state="updated",pod="r"} = 5x200`},
-		"a cluster was updated an hour ago",
-		[]string{`helloworld_replicaset_clusters{namespace="team",name="settings",state="total",pod="r"} = 10x200`, `helloworld_replicaset_clusters{namespace="team",name="settings",state="synced",pod="r"} = 5x200`,
-			`helloworld_replicaset_clusters{namespace="team",name="settings",state="updated",pod="r"} = 5x120 6x80`}},
+		[]string{ofSet("total") + " = 10x200", ofSet("synced") + " = 5x200", ofSet("updated") + " = 5x200"},
+		"a cluster was updated an hour ago", []string{ofSet("total") + " = 10x200", ofSet("synced") + " = 5x200", ofSet("updated") + " = 5x120 6x80"}},
+	{"HelloworldReplicaSetStuck", "121m", "The rollout of ConfigMapReplicaSet team/settings does not go on", map[string]string{"namespace": "team", "name": "settings"},
+		[]string{ofSet("total") + until("10"), ofSet("synced") + until("5"), next(ofSet("total")) + from("10"), next(ofSet("synced")) + from("5")},
+		"every cluster is synced", []string{ofSet("total") + " = 10x200", ofSet("synced") + " = 10x200"}},
 
 	{"HelloworldAgentCopiesNotSynced", "31m", "2 ConfigMaps of the agent are conflict", inState("conflict"),
 		[]string{`helloworld_agent_configmaps{state="conflict"} = 2x60`}, "synced", []string{`helloworld_agent_configmaps{state="synced"} = 2x60`, `helloworld_agent_configmaps{state="conflict"} = 0x60`}},
@@ -104,8 +126,8 @@ var alerts = []alertCase{
 		[]string{"klusterlet_addon_lease_seconds_since_renewal = 300x60"}, "renewed", []string{"klusterlet_addon_lease_seconds_since_renewal = 60x60"}},
 
 	{"HubOfHubsStatusSyncGone", "30m", "hub-of-hubs-status-sync is no longer scraped", nil,
-		[]string{`hub_of_hubs_status_sync_kind_available{kind="Policy",pod="s"} = 1x2 stale`}, "another pod took over",
-		[]string{`hub_of_hubs_status_sync_kind_available{kind="Policy",pod="s"} = 1x2 stale`, `hub_of_hubs_status_sync_kind_available{kind="Policy",pod="t"} = _x2 1x60`}},
+		[]string{`hub_of_hubs_status_sync_kind_available{kind="Policy",pod="s"} = 1x2 stale`}, "another pod took over, with another job and node",
+		[]string{`hub_of_hubs_status_sync_kind_available{kind="Policy",pod="s",job="old",node="1"} = 1x2 stale`, `hub_of_hubs_status_sync_kind_available{kind="Policy",pod="t",job="new",node="2"} = _x2 1x60`}},
 	{"HubOfHubsStatusSyncErrors", "50m", "hub-of-hubs-status-sync fails by the reason api", map[string]string{"reason": "api"},
 		[]string{`hub_of_hubs_status_sync_errors_total{kind="Policy",reason="api",pod="s"} = 0+0.2x60`}, "conflicts are retried, and the others are over",
 		[]string{`hub_of_hubs_status_sync_errors_total{kind="Policy",reason="api",pod="s"} = 7x60`, `hub_of_hubs_status_sync_errors_total{kind="Policy",reason="conflict",pod="s"} = 0+1x60`}},
