@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -105,8 +106,11 @@ func inputs(t *testing.T, series []string) []input {
 	return all
 }
 
-// TestAlerts: each alert fires with the series of its case, and not with those that are just not enough. Only the summary
-// is compared: the description and the link are the same each time.
+// atOnce are the alerts that are not pending first: the copies are deleted within minutes.
+var atOnce = []string{"HelloworldDeletionHeld", "HelloworldAgentDeletionHeld"}
+
+// TestAlerts: each alert fires with the series of its case, not yet after a third of the time, and not with those that are
+// just not enough. Only the summary is compared: the description and the link are the same each time.
 func TestAlerts(t *testing.T) {
 	all := groups(t)
 	for _, group := range all.Groups {
@@ -130,6 +134,13 @@ func TestAlerts(t *testing.T) {
 		tests = append(tests,
 			unitTest{c.alert + " fires", "1m", inputs(t, c.fires), []alertTest{{c.at, c.alert, []expected{{labels, map[string]string{"summary": c.summary}}}}}},
 			unitTest{c.alert + " does not fire: " + c.reason, "1m", inputs(t, c.quiet), []alertTest{{c.at, c.alert, nil}}})
+		at, err := time.ParseDuration(c.at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Contains(atOnce, c.alert) {
+			tests = append(tests, unitTest{c.alert + " is only pending", "1m", inputs(t, c.fires), []alertTest{{(at / 3).Truncate(time.Minute).String(), c.alert, nil}}})
+		}
 	}
 	for name := range missing {
 		t.Errorf("%s has no case", name)
