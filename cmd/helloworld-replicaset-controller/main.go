@@ -11,13 +11,14 @@ import (
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/component-base/logs"
+	"k8s.io/component-base/metrics/legacyregistry"
 
 	"open-cluster-management.io/helloworld-addon/pkg/hub/frame"
 	"open-cluster-management.io/helloworld-addon/pkg/hub/replicaset"
 )
 
 func main() {
-	utilruntime.ErrorHandlers = frame.CountErrors(utilruntime.ErrorHandlers)
+	utilruntime.ErrorHandlers = frame.CountErrors(legacyregistry.MustRegister, utilruntime.ErrorHandlers)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := replicaset.NewCommand().ExecuteContext(ctx)
 	stop()

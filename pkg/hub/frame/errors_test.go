@@ -6,19 +6,20 @@ import (
 	"testing"
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	"k8s.io/component-base/metrics/legacyregistry"
+	k8smetrics "k8s.io/component-base/metrics"
 )
 
 // TestCountErrors: each error is counted, and the other handlers still get it.
 func TestCountErrors(t *testing.T) {
 	handled := 0
-	handlers := CountErrors([]utilruntime.ErrorHandler{func(context.Context, error, string, ...any) { handled++ }})
+	registry := k8smetrics.NewKubeRegistry()
+	handlers := CountErrors(registry.MustRegister, []utilruntime.ErrorHandler{func(context.Context, error, string, ...any) { handled++ }})
 	for range 2 {
 		for _, handle := range handlers {
 			handle(t.Context(), errors.New("broken"), "Failed to reconcile")
 		}
 	}
-	families, err := legacyregistry.DefaultGatherer.Gather()
+	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
