@@ -64,6 +64,9 @@ var alerts = []alertCase{
 	{"HelloworldCertificateExpiring", "20m", "The credentials of an agent expire in 23h 33m 20s", nil,
 		[]string{`helloworld_fleet_credentials_expiration_timestamp_seconds{pod="a"} = 86000x60`}, "in more than a day",
 		[]string{`helloworld_fleet_credentials_expiration_timestamp_seconds{pod="a"} = 90000x60`}},
+	{"HelloworldCertificateExpiring", "20m", "The credentials of an agent expire in 23h 33m 20s", nil,
+		[]string{`helloworld_fleet_credentials_expiration_timestamp_seconds{pod="a"}` + until("86000"), `helloworld_fleet_credentials_expiration_timestamp_seconds{pod="b"}` + from("86000")},
+		"they have expired, which is another alert's", []string{`helloworld_fleet_credentials_expiration_timestamp_seconds{pod="a"} = 0x60`}},
 	{"HelloworldCertificateNotRenewed", "5m", "An agent has had no new credentials for 1h 0m 0s", inState("CertificateNotRenewed"),
 		[]string{since("CertificateNotRenewed") + " = 3600x10"}, "for less than half an hour", []string{since("CertificateNotRenewed") + " = 1790x10"}},
 	{"HelloworldDeletionHeld", "1m", "2 clusters hold the deletion of many copies", nil,
@@ -130,6 +133,8 @@ var alerts = []alertCase{
 		[]string{`helloworld_agent_hub_credentials_problem{reason="SecretMissing"} = 1x60`}, "the problem is over", []string{`helloworld_agent_hub_credentials_problem{reason="SecretMissing"} = 1x5 0x60`}},
 	{"HelloworldAgentCertificateExpiring", "20m", "The agent's credentials for the hub expire in 23h 33m 20s", nil,
 		[]string{"helloworld_agent_hub_certificate_expiration_timestamp_seconds = 86000x60"}, "in more than a day", []string{"helloworld_agent_hub_certificate_expiration_timestamp_seconds = 90000x60"}},
+	{"HelloworldAgentCertificateExpiring", "20m", "The agent's credentials for the hub have expired", nil,
+		[]string{"helloworld_agent_hub_certificate_expiration_timestamp_seconds = 600x60"}, "they are not known", nil},
 	{"KlusterletAddonLeaseNotRenewed", "5m", "The lease sidecar has not renewed its lease for 5m 0s", nil,
 		[]string{"klusterlet_addon_lease_seconds_since_renewal = 300x60"}, "renewed", []string{"klusterlet_addon_lease_seconds_since_renewal = 60x60"}},
 
