@@ -136,7 +136,11 @@ var alerts = []alertCase{
 	{"HelloworldAgentCertificateExpiring", "20m", "The agent's credentials for the hub have expired", nil,
 		[]string{"helloworld_agent_hub_certificate_expiration_timestamp_seconds = 600x60"}, "they are not known", nil},
 	{"KlusterletAddonLeaseNotRenewed", "5m", "The lease sidecar has not renewed its lease for 5m 0s", nil,
-		[]string{"klusterlet_addon_lease_seconds_since_renewal = 300x60"}, "renewed", []string{"klusterlet_addon_lease_seconds_since_renewal = 60x60"}},
+		[]string{"klusterlet_addon_lease_seconds_since_renewal = 300x60", "klusterlet_addon_lease_duration_seconds = 60x60"},
+		"within the duration", []string{"klusterlet_addon_lease_seconds_since_renewal = 600x60", "klusterlet_addon_lease_duration_seconds = 600x60"}},
+	{"KlusterletAddonLeaseNeverRenewed", "12m", "The lease sidecar has not renewed its lease since it started", nil,
+		[]string{"klusterlet_addon_lease_duration_seconds = 60x60"},
+		"renewed", []string{"klusterlet_addon_lease_duration_seconds = 60x60", "klusterlet_addon_lease_seconds_since_renewal = _ 60x60"}},
 
 	{"HubOfHubsStatusSyncGone", "30m", "hub-of-hubs-status-sync is no longer scraped", nil,
 		[]string{`hub_of_hubs_status_sync_kind_available{kind="Policy",pod="s"} = 1x2 stale`}, "another pod took over, with another job and node",

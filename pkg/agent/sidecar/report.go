@@ -107,7 +107,7 @@ type metrics struct {
 	expiry func() time.Time
 }
 
-func newMetrics(clock clock.PassiveClock, expiry func() time.Time) *metrics {
+func newMetrics(clock clock.PassiveClock, duration time.Duration, expiry func() time.Time) *metrics {
 	info := version.Get()
 	m := &metrics{
 		registry: prometheus.NewRegistry(), clock: clock, expiry: expiry,
@@ -118,6 +118,9 @@ func newMetrics(clock clock.PassiveClock, expiry func() time.Time) *metrics {
 	}
 	m.registry.MustRegister(m, m.renewals, m.failures,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: prefix + "duration_seconds",
+			Help: "The duration of the lease, which is renewed as often, up to a tenth later.",
+		}, duration.Seconds),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: prefix + "build_info",
 			Help:        "The build that runs; the value is always 1.",
 			ConstLabels: prometheus.Labels{"version": info.GitVersion, "commit": info.GitCommit, "go_version": runtime.Version()},

@@ -82,7 +82,7 @@ func run(ctx context.Context, options *Options, period time.Duration) error {
 	}
 	events := report.NewRecorder(ctx, managed.Events(options.PodNamespace), Program)
 	defer events.Close()
-	metrics := newMetrics(clock.RealClock{}, keeper.expiry)
+	metrics := newMetrics(clock.RealClock{}, options.LeaseDuration, keeper.expiry)
 	reporter := newReporter(clock.RealClock{}, metrics, func(kind, reason, message string) bool {
 		pod := keeper.podReference()
 		if pod != nil {

@@ -44,6 +44,9 @@ func TestWaitsForTheSecret(t *testing.T) {
 	if events := s.managed.List("events", "addons"); len(events) != 1 || events[0].(*corev1.Event).Count != 1 {
 		t.Errorf("%d events, or one that is repeated, for one cause", len(events))
 	}
+	if got := s.metric("klusterlet_addon_lease_duration_seconds"); got != "1" {
+		t.Errorf("the duration in the metrics is %q, want 1, also before the first renewal", got)
+	}
 	s.put(s.data())
 	s.renews("once the secret is there")
 	lease := s.hub.Get("leases", "cluster1", "mine").(*coordinationv1.Lease)
