@@ -81,7 +81,7 @@ var alerts = []alertCase{
 		[]string{since("Contested") + " = 3600x10"}, "for less than half an hour", []string{since("Contested") + " = 1790x10"}},
 	{"HelloworldSyncStuck", "5m", "A cluster has not synced for 16m 40s", nil,
 		[]string{since("Waiting") + " = 1000x10", since("Syncing") + " = 0x10"}, "another cluster each time", []string{since("Syncing") + " = 890x10", since("Starting") + " = 5000x10"}},
-	{"HelloworldEnablingStuck", "5m", "The add-on has been enabled for 16m 40s without a report of the agent", map[string]string{"change": "enabling"},
+	{"HelloworldEnablingStuck", "5m", "OCM has missed the lease of an agent for 16m 40s", map[string]string{"change": "enabling"},
 		[]string{`helloworld_fleet_in_progress_oldest_seconds{change="enabling",pod="a"} = 1000x10`}, "an uninstall is another alert's",
 		[]string{`helloworld_fleet_in_progress_oldest_seconds{change="enabling",pod="a"} = 890x10`, `helloworld_fleet_in_progress_oldest_seconds{change="uninstalling",pod="a"} = 9000x10`}},
 	{"HelloworldUninstallingStuck", "5m", "An uninstall has been in progress for 33m 20s", map[string]string{"change": "uninstalling"},

@@ -125,11 +125,8 @@ func judge(s subject, addOnsRead bool) finding {
 		}
 	}
 	// It is well from when the last of both became true.
-	since := s.condition(manifests.ConditionConfigMapsSynced)
-	if available := s.condition(addonv1beta1.ManagedClusterAddOnConditionAvailable); since.LastTransitionTime.Before(&available.LastTransitionTime) {
-		since = available
-	}
-	return finding{Synced, since.LastTransitionTime, s.condition(manifests.ConditionConfigMapsSynced).Message}
+	synced := s.condition(manifests.ConditionConfigMapsSynced)
+	return finding{Synced, latest(synced.LastTransitionTime, s.condition(addonv1beta1.ManagedClusterAddOnConditionAvailable)), synced.Message}
 }
 
 // when returns the rule that finds state where the add-on has the condition with this status.
@@ -211,26 +208,40 @@ func mirrored(s subject) *finding {
 	return nil
 }
 
+// starting begins when nothing else was in the way: the add-on exists, OCM reaches the cluster and misses the lease.
 func starting(s subject) *finding {
 	c := s.condition(addonv1beta1.ManagedClusterAddOnConditionAvailable)
-	switch {
+	if c != nil && c.Status == metav1.ConditionTrue {
+		return nil
+	}
+	found := &finding{Starting, s.AddOn.Created, "OCM has not reported whether the agent is available"}
+	if s.Cluster != nil {
+		found.since = latest(found.since, s.Cluster.Available)
+	}
+	if c != nil {
+		found.since, found.message = latest(found.since, c), c.Message
+	}
+	return found
+}
+
+// waiting begins when the agent is available: it could not list the ConfigMaps before.
+func waiting(s subject) *finding {
+	available := s.condition(addonv1beta1.ManagedClusterAddOnConditionAvailable)
+	switch c := s.condition(manifests.ConditionConfigMapsSynced); {
 	case c == nil:
-		return &finding{Starting, s.AddOn.Created, "OCM has not reported whether the agent is available"}
-	case c.Status != metav1.ConditionTrue:
-		return &finding{Starting, s.AddOn.Created, c.Message}
+		return &finding{Waiting, latest(s.AddOn.Created, available), "the agent has not reported"}
+	case c.Status == metav1.ConditionUnknown:
+		return &finding{Waiting, latest(c.LastTransitionTime, available), c.Message}
 	}
 	return nil
 }
 
-func waiting(s subject) *finding {
-	c := s.condition(manifests.ConditionConfigMapsSynced)
-	switch {
-	case c == nil:
-		return &finding{Waiting, s.AddOn.Created, "the agent has not reported"}
-	case c.Status == metav1.ConditionUnknown:
-		return &finding{Waiting, c.LastTransitionTime, c.Message}
+// latest returns t, or when the condition changed, if that is later. The condition may be nil.
+func latest(t metav1.Time, c *metav1.Condition) metav1.Time {
+	if c != nil && t.Before(&c.LastTransitionTime) {
+		return c.LastTransitionTime
 	}
-	return nil
+	return t
 }
 
 func syncing(s subject) *finding {

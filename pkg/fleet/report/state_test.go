@@ -32,8 +32,10 @@ func addOn(conditions ...metav1.Condition) *AddOn {
 }
 
 // cluster returns the available ManagedCluster.
-func cluster() *Cluster {
-	c := condition("ManagedClusterConditionAvailable", "True", "ManagedClusterAvailable", "", 20*time.Hour)
+func cluster() *Cluster { return joined(20 * time.Hour) }
+
+func joined(since time.Duration) *Cluster {
+	c := condition("ManagedClusterConditionAvailable", "True", "ManagedClusterAvailable", "", since)
 	return &Cluster{Accepted: true, Available: &c}
 }
 
@@ -119,8 +121,11 @@ func TestState(t *testing.T) {
 			9 * time.Hour, "too many csr"},
 		{"token not renewed", "the same with tokens", cluster(), addOn(available, synced, noToken), nil, CertificateNotRenewed, 9 * time.Hour, "no token"},
 		{"just enabled", "no condition yet", cluster(), addOn(), nil, Starting, 10 * time.Hour, "OCM has not reported whether the agent is available"},
-		{"no lease", "the agent has not started", cluster(), addOn(noLease, synced), nil, Starting, 10 * time.Hour, "no lease"},
-		{"no report", "the agent has a lease and has not reported", cluster(), addOn(available), nil, Waiting, 10 * time.Hour, "the agent has not reported"},
+		{"no lease", "the agent has not started: since OCM noticed that", cluster(), addOn(noLease, synced), nil, Starting, 8 * time.Hour, "no lease"},
+		{"enabled before the cluster joined", "the agent could not start before", joined(2 * time.Minute), addOn(noLease), nil, Starting, 2 * time.Minute, "no lease"},
+		{"no report", "the agent has a lease and has not reported", cluster(), addOn(available), nil, Waiting, 2 * time.Hour, "the agent has not reported"},
+		{"waiting, available last", "it could not report before", cluster(), addOn(condition("Available", "True", "", "", time.Minute), waiting), nil, Waiting, time.Minute,
+			"the ConfigMaps are not listed yet"},
 		{"waiting", "the agent has not listed", cluster(), addOn(available, waiting), nil, Waiting, 50 * time.Minute, "the ConfigMaps are not listed yet"},
 		{"syncing", "a copy is about to be written", cluster(), addOn(available, syncing), nil, Syncing, 50 * time.Minute, "1 of 2 ConfigMaps synced"},
 		{"syncing in the mirror alone", "the agent writes the condition later", cluster(), addOn(available, synced),

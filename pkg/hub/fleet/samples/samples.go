@@ -35,8 +35,8 @@ var (
 	CredentialsExpire = Metric{prefix + "credentials_expiration_timestamp_seconds", "When the first of the agents' certificates or tokens " +
 		"for the hub expires, in seconds since 1970, but for clusters that are lost; no series while none is known.", nil}
 	LongestSilence = Metric{prefix + "longest_silence_seconds", "For how long the agent that is silent for longest has been reported " +
-		"as not available; 0 if every agent is available.", nil}
-	InProgress = Metric{prefix + "in_progress", "Clusters on which the add-on is being enabled (the agent has never reported, and OCM does not see it " +
+		"as not available, but for clusters that are lost; 0 if every agent is available.", nil}
+	InProgress = Metric{prefix + "in_progress", "Clusters on which the add-on is being enabled (OCM does not see the agent's lease " +
 		"yet) or uninstalled.", []string{"change"}}
 	OldestInProgress = Metric{prefix + "in_progress_oldest_seconds", "For how long the oldest enabling or uninstalling has been in progress; " +
 		"0 if there is none.", []string{"change"}}
@@ -69,11 +69,11 @@ var health = map[report.Health]string{report.Well: "well", report.Passing: "pass
 // depend on the clusters is always there, so that a query of a state in which no cluster is returns 0.
 func Of(in report.Input, perCluster bool) []Sample {
 	c := counts{states: map[report.State]int{}, oldest: map[report.State]time.Duration{}, configMaps: map[v1alpha1.MirrorState]int{}, now: in.Now}
-	state := make(map[string]report.State, len(in.Clusters))
+	lost := map[string]bool{}
 	var each []Sample
 	for _, row := range report.New(in).Clusters {
 		c.addRow(row)
-		state[row.Name] = row.State
+		lost[row.Name] = isLost(row)
 		if !perCluster {
 			continue
 		}
@@ -83,13 +83,13 @@ func Of(in report.Input, perCluster bool) []Sample {
 		}
 	}
 	for i := range in.Clusters {
-		c.addAddOn(in.Clusters[i], state[in.Clusters[i].Name])
+		c.addAddOn(in.Clusters[i].AddOn, lost[in.Clusters[i].Name])
 	}
 	return append(c.samples(), each...)
 }
 
-// isLost reports whether OCM does not reach the cluster. Until it does, OCM does not renew the certificate there, which
-// must not hide the other clusters.
+// isLost reports whether OCM does not reach the cluster. Until it does, OCM does not renew the certificate there, and the agent is
+// silent, which must not hide the other clusters.
 func isLost(row report.Row) bool {
 	return row.State == report.ClusterUnavailable || row.State == report.NoManagedCluster
 }
@@ -100,13 +100,13 @@ type counts struct {
 	states map[report.State]int
 	oldest map[report.State]time.Duration
 	// configMaps lacks the states that are not in configMapStates.
-	configMaps            map[v1alpha1.MirrorState]int
-	synced, others        int
-	holding               int
-	expires               time.Time
-	silence               time.Duration
-	enabling, deleting    int
-	enabledFor, deletedIn time.Duration
+	configMaps     map[v1alpha1.MirrorState]int
+	synced, others int
+	holding        int
+	expires        time.Time
+	silence        time.Duration
+	deleting       int
+	deletedIn      time.Duration
 }
 
 func (c *counts) addRow(row report.Row) {
@@ -130,8 +130,7 @@ func (c *counts) addRow(row report.Row) {
 	c.others += max(0, rest)
 }
 
-func (c *counts) addAddOn(f report.Facts, state report.State) {
-	addOn := f.AddOn
+func (c *counts) addAddOn(addOn *report.AddOn, lost bool) {
 	switch {
 	case addOn == nil:
 		return
@@ -139,14 +138,6 @@ func (c *counts) addAddOn(f report.Facts, state report.State) {
 		c.deleting++
 		c.deletedIn = max(c.deletedIn, c.since(*addOn.Deleted))
 		return
-	case state == report.Starting && meta.FindStatusCondition(addOn.Conditions, manifests.ConditionConfigMapsSynced) == nil:
-		c.enabling++
-		begin := addOn.Created
-		// The add-on may have been enabled long before the cluster joined.
-		if cluster := f.Cluster; cluster != nil && cluster.Available != nil && begin.Before(&cluster.Available.LastTransitionTime) {
-			begin = cluster.Available.LastTransitionTime
-		}
-		c.enabledFor = max(c.enabledFor, c.since(begin))
 	}
 	// The copies are deleted when the hold ends. Whatever else is wrong on the cluster must not hide that.
 	if synced := meta.FindStatusCondition(addOn.Conditions, manifests.ConditionConfigMapsSynced); synced != nil &&
@@ -154,7 +145,7 @@ func (c *counts) addAddOn(f report.Facts, state report.State) {
 		c.holding++
 	}
 	available := meta.FindStatusCondition(addOn.Conditions, addonv1beta1.ManagedClusterAddOnConditionAvailable)
-	if available != nil && available.Status != metav1.ConditionTrue {
+	if !lost && available != nil && available.Status != metav1.ConditionTrue {
 		c.silence = max(c.silence, c.since(available.LastTransitionTime))
 	}
 }
@@ -183,9 +174,9 @@ func (c *counts) samples() []Sample {
 		add(&CredentialsExpire, seconds(c.expires))
 	}
 	add(&LongestSilence, c.silence.Seconds())
-	add(&InProgress, float64(c.enabling), "enabling")
+	add(&InProgress, float64(c.states[report.Starting]), "enabling")
 	add(&InProgress, float64(c.deleting), "uninstalling")
-	add(&OldestInProgress, c.enabledFor.Seconds(), "enabling")
+	add(&OldestInProgress, c.oldest[report.Starting].Seconds(), "enabling")
 	add(&OldestInProgress, c.deletedIn.Seconds(), "uninstalling")
 	return all
 }

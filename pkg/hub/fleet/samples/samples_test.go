@@ -28,6 +28,7 @@ func certificate(d time.Duration) metav1.Condition {
 var (
 	available = condition("Available", "True", "ManagedClusterAddOnLeaseUpdated", "", 2*time.Hour)
 	silent    = condition("Available", "False", "ManagedClusterAddOnLeaseUpdateStopped", "the lease is late", 20*time.Minute)
+	noLease   = condition("Available", "Unknown", "ManagedClusterAddOnLeaseNotFound", "", time.Minute)
 	synced    = condition("ConfigMapsSynced", "True", "Synced", "2 of 2 ConfigMaps synced", time.Hour)
 	conflict  = condition("ConfigMapsSynced", "False", "Conflict", "1 of 4 ConfigMaps synced; conflict: a, b and 1 more", 50*time.Minute)
 	held      = condition("ConfigMapsSynced", "False", "DeletionHeld", "0 of 0 ConfigMaps synced; deletion of 9 copies held", time.Minute)
@@ -104,32 +105,23 @@ func TestOf(t *testing.T) {
 				joined("b", enabled(available, condition("ConfigMapsSynced", "False", "Syncing", "0 of 1 ConfigMaps synced", time.Second)))),
 			want: map[string]float64{"clusters Failed wrong": 1, "state_oldest_seconds Failed": 1, "clusters Syncing passing": 1,
 				"state_oldest_seconds Syncing": 1, "configmaps Synced": 1, "configmaps Failed": 1, "configmaps other": 1}},
-		{name: "being enabled", reason: "the agent has not reported: since the add-on was created",
-			in: in(joined("a", enabled(condition("Available", "Unknown", "ManagedClusterAddOnLeaseNotFound", "", time.Minute)))),
-			want: map[string]float64{"clusters Starting passing": 1, "state_oldest_seconds Starting": 36000, "longest_silence_seconds ": 60,
-				"in_progress enabling": 1, "in_progress_oldest_seconds enabling": 36000}},
-		{name: "enabled before the cluster joined", reason: "the agent could not start before OCM reached the cluster",
-			in: in(func() report.Facts {
-				late := joined("a", enabled(condition("Available", "Unknown", "ManagedClusterAddOnLeaseNotFound", "", time.Minute)))
-				late.Cluster.Available.LastTransitionTime = ago(2 * time.Minute)
-				return late
-			}()),
-			want: map[string]float64{"clusters Starting passing": 1, "state_oldest_seconds Starting": 36000, "longest_silence_seconds ": 60,
-				"in_progress enabling": 1, "in_progress_oldest_seconds enabling": 120}},
+		{name: "being enabled", reason: "OCM has not seen the agent's lease, also where it reported earlier",
+			in: in(joined("a", enabled(noLease)), joined("b", enabled(condition("Available", "Unknown", "ManagedClusterAddOnLeaseNotFound", "", 5*time.Minute), synced))),
+			want: map[string]float64{"clusters Starting passing": 2, "state_oldest_seconds Starting": 300, "longest_silence_seconds ": 300, "configmaps Synced": 2,
+				"in_progress enabling": 2, "in_progress_oldest_seconds enabling": 300}},
 		{name: "an agent that never reported and is not starting", reason: "its state has an alert of its own",
 			in: in(joined("a", enabled(available)), joined("b", enabled(condition("Degraded", "True", "", "no pod", time.Minute)))),
-			want: map[string]float64{"clusters Waiting passing": 1, "state_oldest_seconds Waiting": 36000,
+			want: map[string]float64{"clusters Waiting passing": 1, "state_oldest_seconds Waiting": 7200,
 				"clusters Degraded wrong": 1, "state_oldest_seconds Degraded": 60}},
 		{name: "silent", reason: "since OCM reports it as not available, though another state is shown for one of them",
 			in: in(joined("a", enabled(silent, synced)), joined("b", enabled(condition("ConfigurationValid", "False", "Refused", "", time.Minute),
 				condition("Available", "False", "", "", 30*time.Minute), synced))),
 			want: map[string]float64{"clusters Unavailable wrong": 1, "state_oldest_seconds Unavailable": 1200, "clusters Refused wrong": 1,
 				"state_oldest_seconds Refused": 60, "configmaps Synced": 4, "longest_silence_seconds ": 1800}},
-		{name: "lost clusters", reason: "what never was enabled there, and the certificates, wait for OCM; the silence is that of the longest",
+		{name: "lost clusters", reason: "what never was enabled there, the certificates and the agents' silence wait for OCM",
 			in: in(report.Facts{Name: "a", Cluster: &report.Cluster{Accepted: true}, AddOn: enabled(certificate(time.Hour))},
 				report.Facts{Name: "b", AddOn: enabled(silent, synced, certificate(time.Hour))}),
-			want: map[string]float64{"clusters ClusterUnavailable wrong": 1, "clusters NoManagedCluster wrong": 1, "configmaps Synced": 2,
-				"longest_silence_seconds ": 1200}},
+			want: map[string]float64{"clusters ClusterUnavailable wrong": 1, "clusters NoManagedCluster wrong": 1, "configmaps Synced": 2}},
 		{name: "the hub's clock is ahead", reason: "no duration is below 0", in: in(joined("a", deleted(-time.Minute))),
 			want: map[string]float64{"clusters Uninstalling well": 1, "in_progress uninstalling": 1}},
 		{name: "per cluster", reason: "the flag asks for it", perCluster: true,
