@@ -152,6 +152,9 @@ func (l *live) testLeader(t *testing.T) {
 		{`count(helloworld_fleet_clusters and on (pod) (leader_election_master_status == 1)) / count(helloworld_fleet_clusters)`, "1"},
 		{`sum(helloworld_fleet_clusters)`, fmt.Sprint(clusters)},
 		{`helloworld_fleet_clusters{state="Synced"}`, fmt.Sprint(clusters)},
+		// the namespace is that of the set; a label that the target has as well would become exported_…
+		{`count(helloworld_replicaset_clusters{namespace="team-a",name="settings",state="total"})`, "1"},
+		{`count({exported_namespace!=""} or {exported_pod!=""} or {exported_job!=""}) or vector(0)`, "0"},
 		{`count(up == 1)`, fmt.Sprint(len(l.targets))},
 	} {
 		if got := l.query(t, c.query); !slices.Equal(got, []string{c.want}) {

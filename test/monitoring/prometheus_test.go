@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -38,7 +39,9 @@ type target struct {
 type live struct {
 	dir, token, address string
 	targets             []target
-	client              *http.Client
+	// options are added to the configuration of a pod's target.
+	options map[string]map[string]any
+	client  *http.Client
 }
 
 // start brings everything up. It ends with the test.
@@ -49,11 +52,7 @@ func start(t *testing.T) *live {
 		t.Fatal("SANDBOX is not set: run make test-monitoring")
 	}
 	l.token = strings.TrimSpace(l.kubectl(t, "hub", "create", "token", "-n", "default", "prometheus", "--duration=2h"))
-	for _, pod := range strings.Fields(l.kubectl(t, "hub", "get", "pods", "-n", "open-cluster-management", "-l", "app.kubernetes.io/part-of=helloworld-addon", "-o", "name")) {
-		name := strings.TrimPrefix(pod, "pod/")
-		job := regexp.MustCompile(`-[0-9a-f]+-\w+$`).ReplaceAllString(name, "")
-		l.targets = append(l.targets, target{job, "open-cluster-management", name, "https://" + l.forward(t, "hub", "open-cluster-management", pod, "8443") + "/metrics"})
-	}
+	l.targets = l.monitored(t)
 	agent := strings.TrimSpace(l.kubectl(t, "cluster1", "get", "pods", "-n", "default", "-l", "app.kubernetes.io/name=helloworld-agent", "-o", "name"))
 	agentPod := strings.TrimPrefix(agent, "pod/")
 	l.targets = append(l.targets,
@@ -172,9 +171,10 @@ func (l *live) prometheus(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		jobs = append(jobs, map[string]any{"job_name": fmt.Sprintf("%s-%d", target.job, i), "scheme": at.Scheme,
-			"authorization": map[string]any{"credentials": l.token}, "tls_config": map[string]any{"insecure_skip_verify": true},
-			"static_configs": []any{map[string]any{"targets": []string{at.Host}, "labels": map[string]string{"namespace": target.namespace, "pod": target.pod, "job": target.job}}}})
+		job := map[string]any{"job_name": fmt.Sprintf("%s-%d", target.job, i), "scheme": at.Scheme,
+			"static_configs": []any{map[string]any{"targets": []string{at.Host}, "labels": map[string]string{"namespace": target.namespace, "pod": target.pod, "job": target.job}}}}
+		maps.Copy(job, l.options[target.pod])
+		jobs = append(jobs, job)
 	}
 	config := write(t, "prometheus.yaml", map[string]any{"global": map[string]any{"scrape_interval": "2s", "evaluation_interval": "5s"},
 		"rule_files": []string{write(t, "rules.yaml", groups(t))}, "scrape_configs": jobs})
