@@ -19,8 +19,9 @@ import (
 const (
 	chartDir = "../../../deploy/chart/helloworld-addon"
 	baseDir  = "../../../deploy/base"
-	// distributionDir adds the component deploy/distribution.
+	// distributionDir adds the component deploy/distribution, monitoredDir deploy/monitoring/scrape as well.
 	distributionDir = "testdata/distribution"
+	monitoredDir    = "testdata/monitored"
 )
 
 // objects are manifests by kind, namespace and name.
@@ -86,7 +87,7 @@ func templated(t *testing.T, values map[string]any) (objects, error) {
 
 // TestChartAndBaseAreTheSame: Helm and kustomize install the same objects.
 func TestChartAndBaseAreTheSame(t *testing.T) {
-	for dir, values := range map[string]map[string]any{baseDir: nil, distributionDir: distributed} {
+	for dir, values := range map[string]map[string]any{baseDir: nil, distributionDir: distributed, monitoredDir: distributedAndMonitored} {
 		chart, err := templated(t, values)
 		if err != nil {
 			t.Fatal(err)
@@ -99,7 +100,11 @@ func TestChartAndBaseAreTheSame(t *testing.T) {
 	}
 }
 
-var distributed = map[string]any{"distribution": map[string]any{"enabled": true}}
+var (
+	distributed             = map[string]any{"distribution": map[string]any{"enabled": true}}
+	distributedAndMonitored = map[string]any{"distribution": map[string]any{"enabled": true},
+		"serving": map[string]any{"certSecret": "helloworld-serving"}, "serviceMonitor": map[string]any{"enabled": true}}
+)
 
 // TestValues: each value changes what it says, and nothing else comes or goes.
 func TestValues(t *testing.T) {
@@ -127,6 +132,29 @@ func TestValues(t *testing.T) {
 			values: map[string]any{"verbosity": 4},
 			object: "Deployment open-cluster-management/helloworld-controller",
 			want:   "- -v=4",
+		},
+		"metrics of each cluster": {
+			reason: "a flag of the controller",
+			values: map[string]any{"metricsPerCluster": true},
+			object: "Deployment open-cluster-management/helloworld-controller",
+			want:   "- --metrics-per-cluster",
+		},
+		"no ConfigMapReplicaSets": {
+			reason:  "a program that is not installed is not scraped",
+			values:  monitored(nil),
+			without: "ServiceMonitor open-cluster-management/helloworld-replicaset-controller",
+		},
+		"a certificate of the other controller's own": {
+			reason: "OpenShift issues one for each Service",
+			values: ownCertificate,
+			object: "Deployment open-cluster-management/helloworld-replicaset-controller",
+			want:   "secretName: other",
+		},
+		"the certificate of the other controller by OpenShift": {
+			reason: "the service CA operator issues it for an annotated Service",
+			values: ownCertificate,
+			object: "Service open-cluster-management/helloworld-replicaset-controller-metrics",
+			want:   "service.beta.openshift.io/serving-cert-secret-name: other",
 		},
 		"the port of the API server": {
 			reason: "a hub whose API server is at none of the usual ports",
@@ -208,6 +236,14 @@ func monitored(more map[string]any) map[string]any {
 	maps.Copy(monitor, more)
 	return map[string]any{"serviceMonitor": monitor, "serving": map[string]any{"certSecret": "cert"}}
 }
+
+// ownCertificate are values with a certificate for each controller.
+var ownCertificate = func() map[string]any {
+	values := monitored(nil)
+	values["distribution"] = map[string]any{"enabled": true, "serving": map[string]any{"certSecret": "other"},
+		"serviceAnnotations": map[string]any{"service.beta.openshift.io/serving-cert-secret-name": "other"}}
+	return values
+}()
 
 // TestMonitorNeedsCertificate: without one Prometheus would have to send its
 // token to anyone.
