@@ -1,10 +1,13 @@
 package program
 
 import (
+	"crypto/tls"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	logsapi "k8s.io/component-base/logs/api/v1"
 	_ "k8s.io/component-base/logs/json/register" // --logging-format=json
@@ -51,8 +54,11 @@ type Options struct {
 	// MetricsSecure serves metrics by HTTPS, and only to clients that the hub
 	// authorizes.
 	MetricsSecure bool
-	ProbeAddr     string
-	Logging       *logsapi.LoggingConfiguration
+	// MetricsCertDir is the directory of the certificate for that, with tls.crt and
+	// tls.key; empty means a self-signed one.
+	MetricsCertDir string
+	ProbeAddr      string
+	Logging        *logsapi.LoggingConfiguration
 
 	identity Identity
 }
@@ -92,6 +98,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.LeaderElect, "leader-elect", o.LeaderElect, o.identity.Work+" only while holding the lock "+o.identity.Lock+" in $"+EnvPodNamespace)
 	flags.StringVar(&o.MetricsAddr, "metrics-bind-address", o.MetricsAddr, "the address of the metrics endpoint; 0 disables it")
 	flags.BoolVar(&o.MetricsSecure, "metrics-secure", o.MetricsSecure, "serve metrics by HTTPS, to clients that the "+hub+" authorizes to get /metrics")
+	flags.StringVar(&o.MetricsCertDir, "metrics-cert-dir", o.MetricsCertDir, "a directory with tls.crt and tls.key, to serve metrics with; empty means a self-signed certificate, which clients cannot verify")
 	flags.StringVar(&o.ProbeAddr, "health-probe-bind-address", o.ProbeAddr, "the address of /healthz and /readyz; 0 disables them")
 	logsapi.AddFlags(o.Logging, flags)
 }
@@ -117,6 +124,14 @@ func (o *Options) Problems() []error {
 	} {
 		if _, err := flagcheck.Host(served.address); err != nil && served.address != nowhere {
 			report("--%s=%q cannot be listened on: %w: give host:port, such as :8081, or %s to disable it", served.flag, served.address, err, nowhere)
+		}
+	}
+	if o.MetricsCertDir != "" {
+		if _, err := tls.LoadX509KeyPair(filepath.Join(o.MetricsCertDir, corev1.TLSCertKey), filepath.Join(o.MetricsCertDir, corev1.TLSPrivateKeyKey)); err != nil {
+			report("--metrics-cert-dir=%q has no usable tls.crt and tls.key: %w", o.MetricsCertDir, err)
+		}
+		if !o.MetricsSecure {
+			report("--metrics-cert-dir=%q has no effect with --metrics-secure=false: remove one of the two", o.MetricsCertDir)
 		}
 	}
 	errs = append(errs, commandline.CheckRequests(o.KubeAPIQPS, o.KubeAPIBurst)...)

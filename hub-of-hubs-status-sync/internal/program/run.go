@@ -151,7 +151,7 @@ func managerOptions(opts *Options, held cache.Options) manager.Options {
 		RetryPeriod:                   ptr.To(retryPeriod),
 		GracefulShutdownTimeout:       ptr.To(shutdownTimeout),
 		HealthProbeBindAddress:        opts.ProbeAddr,
-		Metrics:                       metricsserver.Options{BindAddress: opts.MetricsAddr},
+		Metrics:                       metricsserver.Options{BindAddress: opts.MetricsAddr, CertDir: opts.MetricsCertDir},
 	}
 	if opts.MetricsSecure {
 		options.Metrics.SecureServing = true

@@ -63,6 +63,7 @@ func TestFlags(t *testing.T) {
 		"--leader-elect=true report only while holding the lock hub-of-hubs-status-report-lock in $POD_NAMESPACE",
 		"--leaf-hub-name= the name of this leaf hub on the global hub (default: $LEAF_HUB_NAME)",
 		"--metrics-bind-address=:8385 the address of the metrics endpoint; 0 disables it",
+		"--metrics-cert-dir= a directory with tls.crt and tls.key, to serve metrics with; empty means a self-signed certificate, which clients cannot verify",
 		"--metrics-secure=true serve metrics by HTTPS, to clients that the leaf hub authorizes to get /metrics",
 		"--report-interval=200ms the minimum time between two batches; several changes of an object in between are written once",
 		"--resync-period=1h0m0s how often to compare the whole database with the leaf hub",

@@ -64,6 +64,7 @@ func TestFlags(t *testing.T) {
 		"--kubeconfig= a kubeconfig file for the global hub; empty means $KUBECONFIG, the cluster in which the program runs, or ~/.kube/config",
 		"--leader-elect=true write only while holding the lock hub-of-hubs-status-sync-lock in $POD_NAMESPACE",
 		"--metrics-bind-address=:8384 the address of the metrics endpoint; 0 disables it",
+		"--metrics-cert-dir= a directory with tls.crt and tls.key, to serve metrics with; empty means a self-signed certificate, which clients cannot verify",
 		"--metrics-secure=true serve metrics by HTTPS, to clients that the global hub authorizes to get /metrics",
 		"--scan-period=1h0m0s the time in which every object is synced once, even if nothing changed",
 		"--stale-after=5m0s how long after its last heartbeat a leaf hub is stale, and the good states that it reported no longer count: this, or three of the intervals that its writer states, whichever is longer; a leaf hub whose writer states none is never stale",
