@@ -1,7 +1,6 @@
 package monitoring
 
 import (
-	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +9,8 @@ import (
 	"testing"
 
 	"sigs.k8s.io/yaml"
+
+	"open-cluster-management.io/helloworld-addon/test/monitoring/dashboard"
 )
 
 // top is the repository.
@@ -105,34 +106,16 @@ func promtool(t *testing.T, input string, args ...string) (string, error) {
 	return string(output), err
 }
 
-// Dashboard is what is used of a dashboard of Grafana.
-type Dashboard struct {
-	UID    string  `json:"uid"`
-	Title  string  `json:"title"`
-	Panels []Panel `json:"panels"`
-}
-
-// Panel is a panel of a dashboard.
-type Panel struct {
-	Title       string `json:"title"`
-	Description string `json:"description"`
-	Type        string `json:"type"`
-	Targets     []struct {
-		Expr         string `json:"expr"`
-		LegendFormat string `json:"legendFormat"`
-	} `json:"targets"`
-}
-
-func dashboards(t *testing.T) map[string]Dashboard {
+func dashboards(t *testing.T) map[string]dashboard.Dashboard {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(top, "deploy/monitoring/dashboards/*.json"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("%d dashboards, error %v", len(files), err)
 	}
-	all := map[string]Dashboard{}
+	all := map[string]dashboard.Dashboard{}
 	for _, file := range files {
-		var d Dashboard
-		if err := json.Unmarshal([]byte(read(t, file)), &d); err != nil {
+		d, err := dashboard.Parse([]byte(read(t, file)))
+		if err != nil {
 			t.Fatalf("%s: %v", file, err)
 		}
 		all[strings.TrimSuffix(filepath.Base(file), ".json")] = d
