@@ -28,7 +28,9 @@ type Options struct {
 	Image string
 	// Once ends everything when all has been seen.
 	Once bool
-	Out  io.Writer
+	// Metrics lets the programs serve their metrics.
+	Metrics bool
+	Out     io.Writer
 	// Patience bounds the wait for each sight.
 	Patience time.Duration
 }
@@ -43,6 +45,8 @@ type demo struct {
 	owner, reader, writer string
 	hubs                  map[string]*hub
 	programs              []*program
+	// metrics are the addresses of the programs' metrics, by hub.
+	metrics map[string]string
 }
 
 // Run runs the demonstration. In every case nothing is left when it returns.
@@ -52,7 +56,7 @@ func Run(ctx context.Context, options Options) (err error) {
 	if err != nil {
 		return fmt.Errorf("make a directory: %w", err)
 	}
-	d := &demo{Options: options, dir: dir, started: time.Now(), hubs: map[string]*hub{}}
+	d := &demo{Options: options, dir: dir, started: time.Now(), hubs: map[string]*hub{}, metrics: map[string]string{}}
 	defer func() { err = errors.Join(err, d.end()) }()
 	err = d.show(ctx)
 	if ctx.Err() != nil {

@@ -3,7 +3,9 @@ package demo
 import (
 	"context"
 	"fmt"
+	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 
@@ -56,23 +58,46 @@ func (d *demo) install(ctx context.Context) error {
 // startPrograms starts both programs, each with the rights of its ServiceAccount
 // and a database user that can do no more than it has to.
 func (d *demo) startPrograms(ctx context.Context) error {
-	common := []string{"--leader-elect=false", "--metrics-bind-address=0", "--health-probe-bind-address=0"}
 	for _, name := range leafHubs {
-		config, err := d.hubs[name].as("hub-of-hubs-status-report")
+		report, err := d.program(ctx, name, "hub-of-hubs-status-report", "--leaf-hub-name="+name)
 		if err != nil {
 			return err
 		}
-		report := d.command(context.WithoutCancel(ctx), "hub-of-hubs-status-sync/bin/hub-of-hubs-status-report", append(common, "--kubeconfig="+config, "--leaf-hub-name="+name)...)
 		report.Env = append(os.Environ(), "DATABASE_URL="+d.writer)
 		if err := d.keep(name+"-report", report); err != nil {
 			return err
 		}
 	}
-	config, err := d.hubs[global].as("hub-of-hubs-status-sync")
+	sync, err := d.program(ctx, global, "hub-of-hubs-status-sync")
 	if err != nil {
 		return err
 	}
-	sync := d.command(context.WithoutCancel(ctx), "hub-of-hubs-status-sync/bin/hub-of-hubs-status-sync", append(common, "--kubeconfig="+config)...)
 	sync.Env = append(os.Environ(), "DATABASE_URL="+d.reader)
 	return d.keep("global-sync", sync)
+}
+
+// program returns the command of a program that has the rights of its ServiceAccount on the hub.
+func (d *demo) program(ctx context.Context, hub, name string, args ...string) (*exec.Cmd, error) {
+	config, err := d.hubs[hub].as(name)
+	if err != nil {
+		return nil, err
+	}
+	metrics := "0"
+	if d.Metrics {
+		if metrics, err = freeAddress(ctx); err != nil {
+			return nil, err
+		}
+		d.metrics[hub] = metrics
+	}
+	args = append(args, "--leader-elect=false", "--health-probe-bind-address=0", "--metrics-bind-address="+metrics, "--metrics-secure=false", "--kubeconfig="+config)
+	return d.command(context.WithoutCancel(ctx), "hub-of-hubs-status-sync/bin/"+name, args...), nil
+}
+
+// freeAddress returns an address of this machine on which nothing listens.
+func freeAddress(ctx context.Context) (string, error) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", fmt.Errorf("find a free port: %w", err)
+	}
+	return listener.Addr().String(), listener.Close()
 }

@@ -172,4 +172,7 @@ func (d *demo) look() {
 	} {
 		d.say("   %s", line)
 	}
+	if d.Metrics {
+		d.say("   curl http://%s/metrics http://%s/metrics http://%s/metrics", d.metrics[global], d.metrics[leafHubs[0]], d.metrics[leafHubs[1]])
+	}
 }

@@ -32,6 +32,7 @@ func run(ctx context.Context, args []string) error {
 	flags.StringVar(&options.Top, "top", ".", "the project's directory, with everything built in bin/")
 	flags.StringVar(&options.Image, "image", "quay.io/open-cluster-management/helloworld-addon:v0.1.0", "the add-on's image")
 	flags.BoolVar(&options.Once, "once", false, "end when everything has been seen")
+	flags.BoolVar(&options.Metrics, "metrics", false, "let the programs serve their metrics, and print where")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
