@@ -95,6 +95,11 @@ picture: bin/ocm-sandbox image-root bin/ocm-demo ## Record docs/demo.svg and the
 	@bin/ocm-demo --dir='$(SANDBOX_DIR)' --image='$(IMAGE)' --once | bin/demo-picture --out=docs/demo.svg
 	@test/doctor/record '$(IMAGE)' '$(IMAGE_ROOT)'
 
+.PHONY: picture-dashboards
+picture-dashboards: sandbox-programs image-root bin/promtool hub-of-hubs-programs ## Record docs/monitoring/*.svg, the dashboards, from real runs (needs PostgreSQL): a quarter of an hour
+	@go build -C hub-of-hubs-status-sync/test -trimpath -o $(CURDIR)/bin/demo-hub-of-hubs ./cmd/demo-hub-of-hubs
+	@test/monitoring/record '$(IMAGE)' '$(IMAGE_ROOT)'
+
 BENCH_FLAGS ?=
 BENCH_JSON ?= artifacts/bench.json
 
@@ -256,6 +261,7 @@ test-kind: ## Test the kind tool, and that Helm chart and kustomize base install
 
 .PHONY: test-monitoring
 test-monitoring: sandbox-programs image-root bin/promtool ## Test alerts and dashboards, with Prometheus on a sandbox of its own: about 2 minutes once it is built
+	go test -C test/monitoring -trimpath $(TEST_FLAGS) ./dashboard
 	@test/monitoring/on-sandbox $(IMAGE) $(IMAGE_ROOT) $(TEST_FLAGS)
 
 .PHONY: test-ui

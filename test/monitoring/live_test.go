@@ -3,16 +3,24 @@
 package monitoring
 
 import (
+	"encoding/json"
 	"fmt"
+	"io"
 	"math"
+	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/prometheus/promql/parser"
 )
+
+// clusters is how many managed clusters the sandbox has.
+const clusters = 1
 
 // emptyByRight are the selectors that have no series while all is well, each with its reason. A vector of counters or
 // gauges has no series for what has never happened.
@@ -30,7 +38,12 @@ var noPoint = map[string]string{
 
 // TestLive asks a Prometheus that scrapes real programs.
 func TestLive(t *testing.T) {
-	l := start(t)
+	l := connect(t, 2, "cluster1")
+	l.targets = append(l.targets,
+		target{"hub-of-hubs-status-sync", "open-cluster-management", "hub-of-hubs-status-sync", serveFile(t, "hub-of-hubs-status-sync/pkg/syncer/testdata/metrics.txt")},
+		target{"hub-of-hubs-status-report", "open-cluster-management", "hub-of-hubs-status-report", serveFile(t, "hub-of-hubs-status-sync/pkg/reporter/testdata/metrics.txt")})
+	l.prometheus(t)
+	l.change(t)
 	t.Run("metrics are well formed", l.testCheckMetrics)
 	t.Run("every metric of a query is served", l.testNames)
 	t.Run("every selector finds series", l.testSelectors)
@@ -161,4 +174,57 @@ func (l *live) testLeader(t *testing.T) {
 			t.Errorf("%s is %v, want %s", c.query, got, c.want)
 		}
 	}
+}
+
+func serveFile(t *testing.T, path string) string {
+	t.Helper()
+	text := read(t, top, path)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; version=0.0.4")
+		_, _ = io.WriteString(w, text)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL + "/metrics"
+}
+
+// change makes the programs work, so that rates are not of nothing.
+func (l *live) change(t *testing.T) {
+	t.Helper()
+	for i := range 3 {
+		l.kubectl(t, "hub", "annotate", "--overwrite", "managedclusteraddon", "-n", "cluster1", "helloworld", fmt.Sprintf("test.example.com/change=%d", i))
+		l.kubectl(t, "hub", "patch", "configmap", "-n", "cluster1", "greeting", "--type=merge", "-p", fmt.Sprintf(`{"data":{"change":"%d"}}`, i))
+		l.kubectl(t, "hub", "patch", "configmap", "-n", "team-a", "settings", "--type=merge", "-p", fmt.Sprintf(`{"data":{"change":"%d"}}`, i))
+		sleep(t, 3*time.Second)
+	}
+	l.until(t, "the copy of the change is counted", func() bool { return len(l.query(t, `rate(helloworld_agent_sync_duration_seconds_count[5m]) > 0`)) == 1 })
+	l.until(t, "the fleet is well", func() bool {
+		return len(l.query(t, fmt.Sprintf(`helloworld_fleet_clusters{state="Synced"} == %d`, clusters))) == 1 &&
+			len(l.query(t, `helloworld_replicaset_clusters{state="synced"} == ignoring(state) helloworld_replicaset_clusters{state="total"}`)) == 1
+	})
+}
+
+// loadedRules returns how many rules Prometheus evaluates without an error.
+func (l *live) loadedRules(t *testing.T) int {
+	t.Helper()
+	var answer struct {
+		Data struct {
+			Groups []struct {
+				Rules []struct{ Name, Health, LastError string }
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(l.get(t, "/api/v1/rules")), &answer); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, group := range answer.Data.Groups {
+		for _, rule := range group.Rules {
+			if rule.Health == "ok" {
+				n++
+			} else {
+				t.Errorf("Prometheus cannot evaluate %s: %s %s", rule.Name, rule.Health, rule.LastError)
+			}
+		}
+	}
+	return n
 }

@@ -1,4 +1,4 @@
-//go:build sandbox
+//go:build sandbox || pictures
 
 package monitoring
 
@@ -17,13 +17,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 )
-
-// clusters is how many managed clusters the sandbox has.
-const clusters = 1
 
 const (
 	patience = 2 * time.Minute
@@ -44,24 +42,29 @@ type live struct {
 	client  *http.Client
 }
 
-// start brings everything up. It ends with the test.
-func start(t *testing.T) *live {
-	l := &live{dir: os.Getenv("SANDBOX"), client: &http.Client{Timeout: 10 * time.Second,
+func newLive(dir string) *live {
+	return &live{dir: dir, client: &http.Client{Timeout: 10 * time.Second,
 		Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}}
+}
+
+// connect connects to the sandbox. The controllers of its hub are targets, and so are the agents of these clusters, and a lease
+// sidecar that renews its lease every so many seconds.
+func connect(t *testing.T, renewal int, clusters ...string) *live {
+	t.Helper()
+	l := newLive(os.Getenv("SANDBOX"))
 	if l.dir == "" {
 		t.Fatal("SANDBOX is not set: run make test-monitoring")
 	}
 	l.token = strings.TrimSpace(l.kubectl(t, "hub", "create", "token", "-n", "default", "prometheus", "--duration=2h"))
 	l.targets = l.monitored(t)
-	agent := strings.TrimSpace(l.kubectl(t, "cluster1", "get", "pods", "-n", "default", "-l", "app.kubernetes.io/name=helloworld-agent", "-o", "name"))
-	agentPod := strings.TrimPrefix(agent, "pod/")
-	l.targets = append(l.targets,
-		target{"helloworld-agent", "default", agentPod, "http://" + l.forward(t, "cluster1", "default", agent, "8080") + "/metrics"},
-		target{"klusterlet-addon-lease-controller", "default", "sidecar", "http://" + l.sidecar(t, agentPod) + "/metrics"},
-		target{"hub-of-hubs-status-sync", "open-cluster-management", "hub-of-hubs-status-sync", serveFile(t, "hub-of-hubs-status-sync/pkg/syncer/testdata/metrics.txt")},
-		target{"hub-of-hubs-status-report", "open-cluster-management", "hub-of-hubs-status-report", serveFile(t, "hub-of-hubs-status-sync/pkg/reporter/testdata/metrics.txt")})
-	l.prometheus(t)
-	l.change(t)
+	for i, cluster := range clusters {
+		agent := strings.TrimSpace(l.kubectl(t, cluster, "get", "pods", "-n", "default", "-l", "app.kubernetes.io/name=helloworld-agent", "-o", "name"))
+		pod := strings.TrimPrefix(agent, "pod/")
+		l.targets = append(l.targets, target{"helloworld-agent", "default", pod, "http://" + l.forward(t, cluster, "default", agent, "8080") + "/metrics"})
+		if i == 0 {
+			l.targets = append(l.targets, target{"klusterlet-addon-lease-controller", "default", "sidecar", "http://" + l.sidecar(t, pod, renewal) + "/metrics"})
+		}
+	}
 	return l
 }
 
@@ -83,8 +86,8 @@ func (l *live) kubectl(t *testing.T, cluster string, args ...string) string {
 	return string(output)
 }
 
-// background starts a command that ends with the test, and returns the match of a pattern in what it prints.
-func background(t *testing.T, command *exec.Cmd, pattern string) string {
+// background starts a command that ends with the test, waits until what it prints matches a pattern, and returns the pattern's groups.
+func background(t *testing.T, command *exec.Cmd, pattern string, wait time.Duration) []string {
 	t.Helper()
 	output, err := command.StdoutPipe()
 	if err != nil {
@@ -94,16 +97,20 @@ func background(t *testing.T, command *exec.Cmd, pattern string) string {
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
-	found, ended := make(chan string, 1), make(chan struct{})
+	found, ended := make(chan []string, 1), make(chan struct{})
 	var log strings.Builder
 	go func() {
 		defer close(ended)
 		expression := regexp.MustCompile(pattern)
-		lines := bufio.NewScanner(output)
+		lines, matched := bufio.NewScanner(output), false
 		for lines.Scan() {
 			fmt.Fprintln(&log, lines.Text())
-			if match := expression.FindStringSubmatch(lines.Text()); match != nil && len(found) == 0 {
-				found <- match[1]
+			if matched {
+				continue
+			}
+			if match := expression.FindStringSubmatch(log.String()); match != nil {
+				matched = true
+				found <- match[1:]
 			}
 		}
 	}()
@@ -120,26 +127,26 @@ func background(t *testing.T, command *exec.Cmd, pattern string) string {
 		return match
 	case <-ended:
 		t.Fatalf("%s has ended: %s", command.Path, log.String())
-	case <-time.After(patience):
-		t.Fatalf("%s did not print %s within %s", command.Path, pattern, patience)
+	case <-time.After(wait):
+		t.Fatalf("%s did not print %s within %s", command.Path, pattern, wait)
 	}
-	return ""
+	return nil
 }
 
 // forward forwards a free port to that of a pod, and returns its address.
 func (l *live) forward(t *testing.T, cluster, namespace, pod, port string) string {
 	t.Helper()
-	return background(t, l.command(t, cluster, "port-forward", "-n", namespace, pod, ":"+port), `Forwarding from (127\.0\.0\.1:\d+)`)
+	return background(t, l.command(t, cluster, "port-forward", "-n", namespace, pod, ":"+port), `Forwarding from (127\.0\.0\.1:\d+)`, patience)[0]
 }
 
 // sidecar runs the lease sidecar beside the agent's pod, for a lease of its own on the managed cluster.
-func (l *live) sidecar(t *testing.T, pod string) string {
+func (l *live) sidecar(t *testing.T, pod string, renewal int) string {
 	t.Helper()
 	address := freeAddress(t)
 	command := exec.CommandContext(t.Context(), filepath.Join(top, "bin/klusterlet-addon-lease-controller"), "-kubeconfig="+filepath.Join(l.dir, "cluster1.kubeconfig"),
-		"-lease-location=managed", "-lease-name=sidecar", "-lease-duration=2", "-startup-delay=0", "-health-bind-address=0", "-metrics-bind-address="+address, "-v=4")
+		"-lease-location=managed", "-lease-name=sidecar", "-lease-duration="+strconv.Itoa(renewal), "-startup-delay=0", "-health-bind-address=0", "-metrics-bind-address="+address, "-v=4")
 	command.Env = append(os.Environ(), "POD_NAME="+pod, "POD_NAMESPACE=default", "WATCH_NAMESPACE=default")
-	background(t, command, "(.+)")
+	background(t, command, ".", patience)
 	return address
 }
 
@@ -149,17 +156,6 @@ func freeAddress(t *testing.T) string {
 	server := httptest.NewServer(http.NotFoundHandler())
 	server.Close()
 	return strings.TrimPrefix(server.URL, "http://")
-}
-
-func serveFile(t *testing.T, path string) string {
-	t.Helper()
-	text := read(t, top, path)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/plain; version=0.0.4")
-		_, _ = io.WriteString(w, text)
-	}))
-	t.Cleanup(server.Close)
-	return server.URL + "/metrics"
 }
 
 // prometheus starts Prometheus with the rules.
@@ -180,24 +176,8 @@ func (l *live) prometheus(t *testing.T) {
 		"rule_files": []string{write(t, "rules.yaml", groups(t))}, "scrape_configs": jobs})
 	l.address = freeAddress(t)
 	background(t, exec.CommandContext(t.Context(), filepath.Join(top, "bin/prometheus"), "--config.file="+config, "--storage.tsdb.path="+t.TempDir(),
-		"--web.listen-address="+l.address), `(Server is ready)`)
+		"--web.listen-address="+l.address), `Server is ready`, patience)
 	l.until(t, "every program is scraped twice", func() bool { return len(l.query(t, "count_over_time(up[1m]) > 1 and up == 1")) == len(l.targets) })
-}
-
-// change makes the programs work, so that rates are not of nothing.
-func (l *live) change(t *testing.T) {
-	t.Helper()
-	for i := range 3 {
-		l.kubectl(t, "hub", "annotate", "--overwrite", "managedclusteraddon", "-n", "cluster1", "helloworld", fmt.Sprintf("test.example.com/change=%d", i))
-		l.kubectl(t, "hub", "patch", "configmap", "-n", "cluster1", "greeting", "--type=merge", "-p", fmt.Sprintf(`{"data":{"change":"%d"}}`, i))
-		l.kubectl(t, "hub", "patch", "configmap", "-n", "team-a", "settings", "--type=merge", "-p", fmt.Sprintf(`{"data":{"change":"%d"}}`, i))
-		sleep(t, 3*time.Second)
-	}
-	l.until(t, "the copy of the change is counted", func() bool { return len(l.query(t, `rate(helloworld_agent_sync_duration_seconds_count[5m]) > 0`)) == 1 })
-	l.until(t, "the fleet is well", func() bool {
-		return len(l.query(t, fmt.Sprintf(`helloworld_fleet_clusters{state="Synced"} == %d`, clusters))) == 1 &&
-			len(l.query(t, `helloworld_replicaset_clusters{state="synced"} == ignoring(state) helloworld_replicaset_clusters{state="total"}`)) == 1
-	})
 }
 
 func (l *live) until(t *testing.T, what string, ok func() bool) {
@@ -276,30 +256,4 @@ func (l *live) query(t *testing.T, expr string) []string {
 		values = append(values, fmt.Sprint(series.Value[1]))
 	}
 	return values
-}
-
-// loadedRules returns how many rules Prometheus evaluates without an error.
-func (l *live) loadedRules(t *testing.T) int {
-	t.Helper()
-	var answer struct {
-		Data struct {
-			Groups []struct {
-				Rules []struct{ Name, Health, LastError string }
-			}
-		}
-	}
-	if err := json.Unmarshal([]byte(l.get(t, "/api/v1/rules")), &answer); err != nil {
-		t.Fatal(err)
-	}
-	n := 0
-	for _, group := range answer.Data.Groups {
-		for _, rule := range group.Rules {
-			if rule.Health == "ok" {
-				n++
-			} else {
-				t.Errorf("Prometheus cannot evaluate %s: %s %s", rule.Name, rule.Health, rule.LastError)
-			}
-		}
-	}
-	return n
 }
