@@ -1,6 +1,7 @@
 package monitoring
 
 import (
+	"html"
 	"maps"
 	"slices"
 	"strings"
@@ -89,6 +90,24 @@ func TestDashboards(t *testing.T) {
 	for _, q := range queries(t) {
 		if len(names(t, q)) == 0 {
 			t.Errorf("%s reads no metric: %s", q.from, q.expr)
+		}
+	}
+}
+
+// TestPictures: the pictures of the documentation have all panels, and are small.
+func TestPictures(t *testing.T) {
+	for name, d := range dashboards(t) {
+		picture := read(t, top, "docs/monitoring", name+".svg")
+		if len(picture) > 100_000 {
+			t.Errorf("docs/monitoring/%s.svg has %d bytes", name, len(picture))
+		}
+		for _, panel := range d.Panels {
+			if !strings.Contains(picture, ">"+html.EscapeString(panel.Title)+"</text>") {
+				t.Errorf("docs/monitoring/%s.svg lacks the panel %q: run make picture-dashboards", name, panel.Title)
+			}
+		}
+		if !strings.Contains(read(t, top, "docs/monitoring.md"), "](monitoring/"+name+".svg)") {
+			t.Errorf("docs/monitoring.md does not show monitoring/%s.svg", name)
 		}
 	}
 }
