@@ -69,7 +69,7 @@ func TestContainerSeesItsOwnWorld(t *testing.T) {
 		},
 		Lists: map[string][]string{
 			"/":    {"cache", "dev", "etc", "proc", "usr", "var", "work"},
-			"/dev": {"fd", "full", "null", "random", "shm", "stderr", "stdin", "stdout", "tty", "urandom", "zero"},
+			"/dev": {"fd", "full", "null", "ptmx", "pts", "random", "shm", "stderr", "stdin", "stdout", "tty", "urandom", "zero"},
 		},
 	}
 	if os.Getenv(inside) == hiddenProc {

@@ -14,7 +14,7 @@
 //     are added: for example, there is no /tmp unless the image has one.
 //   - A new /proc with the usual paths masked or read-only; if the kernel forbids
 //     that, the caller's /proc, read-only. In /dev null, zero, full, random,
-//     urandom, tty, shm, fd, stdin, stdout, stderr.
+//     urandom, tty, ptmx, pts, shm, fd, stdin, stdout, stderr.
 //   - The user and groups that the caller names, no_new_privs, and no capability
 //     but those that the caller names. A caller that is not root has a user
 //     namespace with one mapped user: there the program runs as that user (0
@@ -23,9 +23,16 @@
 // # What it does not do
 //
 // No cgroups, so no limits and no memory accounting; no seccomp or LSM profile;
-// no /sys; no terminal, no exec into a running container, no checkpoint; changes
+// no /sys; no terminal for the container's own program, no checkpoint; changes
 // to files of the image fail instead of being copied up. It is a fence between
 // programs that trust each other, not a defence.
+//
+// # Further programs
+//
+// [Process.Exec] runs a further program in a container. A thread of the caller joins the
+// container's namespaces and starts the caller's program again there. That changes to the
+// container's user and becomes the further program. The caller is its parent and sees its
+// exit code.
 //
 // # What the caller needs
 //

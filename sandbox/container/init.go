@@ -44,7 +44,11 @@ func Init() error {
 		return fmt.Errorf("read the order (the sandbox runs %s, do not run it by hand): %w", InitArg, err)
 	}
 
-	if err := o.create(); err != nil {
+	prepare := o.create
+	if o.Join {
+		prepare = o.enter
+	}
+	if err := prepare(); err != nil {
 		return refuse(to, o, ReasonCreate, err)
 	}
 	report{Executing: true}.write(to)
@@ -55,7 +59,7 @@ func Init() error {
 }
 
 func refuse(to *os.File, o order, reason string, err error) error {
-	report{Reason: reason, Message: err.Error()}.write(to)
+	report{Reason: reason, Message: err.Error(), Code: exitCode(err)}.write(to)
 	return &StartError{Reason: reason, ID: o.Spec.ID, Err: err}
 }
 
@@ -72,6 +76,12 @@ func (o order) create() error {
 	if err := unix.Sethostname([]byte(shortHostname(spec.Hostname))); err != nil {
 		return fmt.Errorf("set the host name %q: %w", spec.Hostname, err)
 	}
+	return o.becomeProgram()
+}
+
+// becomeProgram enters the working directory and becomes the program's user.
+func (o order) becomeProgram() error {
+	spec := o.Spec
 	// Before the change of the user: only root may be allowed to enter it.
 	if err := unix.Chdir(path.Join("/", spec.Dir)); err != nil {
 		return fmt.Errorf("enter the working directory %s: %w", spec.Dir, err)
@@ -112,8 +122,11 @@ type StartError struct {
 	// Reason is ReasonCreate or ReasonRun.
 	Reason string
 	// ID identifies the container.
-	ID  string
-	Err error
+	ID string
+	// Code is the exit code of a shell for a program that cannot be run: 127 if it
+	// does not exist, otherwise 126.
+	Code int
+	Err  error
 }
 
 func (e *StartError) Error() string {
@@ -133,6 +146,9 @@ type order struct {
 	Address string
 	// Rehearse ends Init before it runs the program.
 	Rehearse bool
+	// Join is set when the process is in the namespaces and the root of a running
+	// container already.
+	Join bool
 }
 
 // report is the message from Init to Start. The last one counts. Executing is sent
@@ -140,6 +156,7 @@ type order struct {
 type report struct {
 	Executing       bool   `json:",omitempty"`
 	Reason, Message string `json:",omitempty"`
+	Code            int    `json:",omitempty"`
 }
 
 // readReport reads reports until the pipe is closed, which exec does. It returns nil
@@ -157,7 +174,7 @@ func readReport(r io.Reader, id string) error {
 	}
 	switch {
 	case last.Reason != "":
-		return &StartError{Reason: last.Reason, ID: id, Err: errors.New(last.Message)}
+		return &StartError{Reason: last.Reason, ID: id, Code: last.Code, Err: errors.New(last.Message)}
 	case !last.Executing:
 		return &StartError{Reason: ReasonCreate, ID: id, Err: errEarlyEnd}
 	}

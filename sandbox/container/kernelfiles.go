@@ -14,6 +14,7 @@ var (
 	devices = []string{"null", "zero", "full", "random", "urandom", "tty"}
 	devLink = map[string]string{
 		"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2",
+		"ptmx": "pts/ptmx",
 	}
 
 	// The paths of /proc that container runtimes hide or make read-only. The list
@@ -102,9 +103,15 @@ func mountDev(target string) error {
 			return fmt.Errorf("link /dev/%s: %w", name, err)
 		}
 	}
-	shm := filepath.Join(target, "shm")
-	if err := os.Mkdir(shm, 0o755); err != nil {
-		return fmt.Errorf("create the mount point of /dev/shm: %w", err)
+	pts, shm := filepath.Join(target, "pts"), filepath.Join(target, "shm")
+	for _, dir := range []string{pts, shm} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			return fmt.Errorf("create a mount point in /dev: %w", err)
+		}
+	}
+	// The container's own terminals, as in container runtimes.
+	if err := unix.Mount("devpts", pts, "devpts", unix.MS_NOSUID|unix.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=0620"); err != nil {
+		return fmt.Errorf("mount /dev/pts: %w", err)
 	}
 	// 64 MiB is Docker's and Kubernetes' default.
 	return mountTmpfs("shm", shm, unix.MS_NODEV|unix.MS_NOEXEC, "mode=1777,size=64m")

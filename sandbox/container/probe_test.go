@@ -1,8 +1,10 @@
 package container
 
 import (
+	"bufio"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -72,6 +74,12 @@ func probe(args []string) int {
 			return failed(err)
 		}
 		fmt.Println("started")
+	case "cat":
+		_, err := io.Copy(os.Stdout, os.Stdin)
+		fmt.Fprint(os.Stderr, "copied")
+		return failed(err)
+	case "terminal":
+		return terminal()
 	case "handle":
 		signals := make(chan os.Signal, 1)
 		signal.Notify(signals, syscall.SIGTERM)
@@ -81,6 +89,26 @@ func probe(args []string) int {
 	}
 	for {
 		time.Sleep(time.Hour)
+	}
+}
+
+// terminal prints what terminal the program has, and again for each line of input.
+func terminal() int {
+	for lines := bufio.NewScanner(os.Stdin); ; {
+		size, err := unix.IoctlGetWinsize(1, unix.TIOCGWINSZ)
+		if err != nil {
+			return failed(err)
+		}
+		name, _ := os.Readlink("/proc/self/fd/0")
+		for _, file := range []string{name, "/dev/tty"} { // the user's own, and the controlling one
+			if !openable(file, unix.O_RDWR) {
+				return failed(fmt.Errorf("%s cannot be opened", file))
+			}
+		}
+		fmt.Printf("%s %dx%d TERM=%s\n", name, size.Col, size.Row, os.Getenv("TERM"))
+		if !lines.Scan() {
+			return 3
+		}
 	}
 }
 

@@ -30,8 +30,10 @@ const (
 
 // Process is a running container.
 type Process struct {
-	cmd  *exec.Cmd
-	wait func() (Exit, error)
+	cmd   *exec.Cmd
+	spec  Spec
+	stdin io.WriteCloser
+	wait  func() (Exit, error)
 }
 
 // Exit describes the end of a container.
@@ -70,10 +72,43 @@ func start(ctx context.Context, o order, ns *network.Namespace, stdout, stderr i
 		o.Address = ns.IP().String()
 		run = func() error { return ns.Do(cmd.Start) }
 	}
-	if err := launch(ctx, o, cmd, run); err != nil {
+	p := &Process{cmd: cmd, spec: o.Spec}
+	input, err := p.openStdin()
+	if err == nil {
+		err = launch(ctx, o, cmd, run)
+	}
+	if input != nil {
+		input.Close()
+	}
+	if err != nil {
+		p.closeStdin()
 		return nil, err
 	}
-	return &Process{cmd: cmd, wait: sync.OnceValues(func() (Exit, error) { return await(cmd, out) })}, nil
+	p.wait = sync.OnceValues(func() (Exit, error) {
+		defer p.closeStdin()
+		return await(cmd, out)
+	})
+	return p, nil
+}
+
+// openStdin connects the program's input to a pipe if it has one, and returns the
+// program's end.
+func (p *Process) openStdin() (*os.File, error) {
+	if !p.spec.Stdin {
+		return nil, nil
+	}
+	read, write, err := os.Pipe()
+	if err != nil {
+		return nil, &StartError{Reason: ReasonCreate, ID: p.spec.ID, Err: fmt.Errorf("create a pipe: %w", err)}
+	}
+	p.cmd.Stdin, p.stdin = read, write
+	return read, nil
+}
+
+func (p *Process) closeStdin() {
+	if p.stdin != nil {
+		_ = p.stdin.Close()
+	}
 }
 
 // launch starts the command and waits for its report that the program runs.
@@ -95,7 +130,7 @@ func launch(ctx context.Context, o order, cmd *exec.Cmd, run func() error) error
 	orderRead.Close()
 	reportWrite.Close()
 	if err != nil {
-		return fail(fmt.Errorf("start a process in new namespaces: %w", err))
+		return fail(fmt.Errorf("start a process in the container's namespaces: %w", err))
 	}
 
 	stop := context.AfterFunc(ctx, func() { _ = cmd.Process.Kill() })
@@ -123,6 +158,9 @@ func (p *Process) Pid() int { return p.cmd.Process.Pid }
 // Signal sends a signal to the program. SIGKILL ends the whole container. The error is
 // os.ErrProcessDone if the container has ended.
 func (p *Process) Signal(signal os.Signal) error { return p.cmd.Process.Signal(signal) }
+
+// Stdin returns the program's input, nil unless Spec.Stdin is set. Wait closes it.
+func (p *Process) Stdin() io.WriteCloser { return p.stdin }
 
 // Wait waits until all processes of the container have ended and its output is
 // written. An error is about the output; Exit is valid in any case. Wait may be called

@@ -33,6 +33,8 @@ type Spec struct {
 	Args []string
 	// Env is the environment as NAME=value. PATH, HOME and HOSTNAME have defaults.
 	Env []string
+	// Stdin gives the program an input, see Process.Stdin. Otherwise it reads /dev/null.
+	Stdin bool
 	// Dir is the working directory, by default /. It is created if necessary.
 	Dir string
 

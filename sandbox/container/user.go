@@ -26,7 +26,7 @@ func becomeUser(spec Spec) error {
 	if err := caps.Apply(capability.BOUNDS | capability.AMBS); err != nil {
 		return fmt.Errorf("drop capabilities from the bounding set: %w", err)
 	}
-	giveOutputs(spec)
+	givePipes(spec)
 	if err := setIDs(spec); err != nil {
 		return err
 	}
@@ -99,10 +99,10 @@ func setIDs(spec Spec) error {
 	return nil
 }
 
-// giveOutputs makes the user the owner of the output pipes, so that the program can
-// open /dev/stdout. It ignores errors: most programs do not need this.
-func giveOutputs(spec Spec) {
-	for fd := 1; fd <= 2; fd++ {
+// givePipes makes the user the owner of the pipes, so that the program can open, for
+// example, /dev/stdout. It ignores errors: most programs do not need this.
+func givePipes(spec Spec) {
+	for fd := 0; fd <= 2; fd++ {
 		var stat unix.Stat_t
 		if unix.Fstat(fd, &stat) == nil && stat.Mode&unix.S_IFMT == unix.S_IFIFO {
 			_ = unix.Fchown(fd, spec.UID, spec.GID)
