@@ -4,6 +4,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -41,6 +42,8 @@ func TestMain(m *testing.M) {
 	switch {
 	case filepath.Base(os.Args[0]) == probeProgram:
 		os.Exit(probeMain(os.Args[1:]))
+	case filepath.Base(os.Args[0]) == tarProgram:
+		os.Exit(tarMain(os.Args[1:]))
 	case len(os.Args) > 1 && os.Args[1] == container.InitArg:
 		if err := container.Init(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -81,10 +84,12 @@ func ownProc() error {
 
 // probeMain is the program in the pods: say TEXT…, exit CODE, serve PORT
 // (/ is 200, /files/PATH a file, /env/NAME a variable, /fail makes / 500),
-// hang PORT (ignores SIGTERM).
+// hang PORT (ignores SIGTERM), or a tool.
 func probeMain(args []string) int {
 	command, arg := args[0], strings.Join(args[1:], " ")
-	fmt.Println("probe:", command, arg)
+	if command != "cat" && command != "both" {
+		fmt.Println("probe:", command, arg)
+	}
 	switch command {
 	case "say":
 		return 0
@@ -101,7 +106,7 @@ func probeMain(args []string) int {
 	case "serve":
 		return serve(arg)
 	}
-	return 2
+	return toolMain(command, arg)
 }
 
 func serve(port string) int {
@@ -148,7 +153,7 @@ type testRuntime struct{}
 
 func (testRuntime) Start(ctx context.Context, c Container, in PodNetwork, stdout, stderr io.Writer) (Process, error) {
 	spec := container.Spec{
-		ID: c.ID, Hostname: c.Hostname, Image: c.Image, Root: c.Root, ReadOnlyRoot: c.ReadOnlyRoot,
+		ID: c.ID, Hostname: c.Hostname, Image: c.Image, Root: c.Root, ReadOnlyRoot: c.ReadOnlyRoot, Stdin: c.Stdin,
 		Args: c.Args, Env: c.Env, Dir: c.Dir, UID: int(c.UID), GID: int(c.GID),
 	}
 	for _, m := range c.Mounts {
@@ -167,6 +172,25 @@ func (p testProcess) Signal(s syscall.Signal) error { return p.Process.Signal(s)
 
 func (p testProcess) Wait() plan.Exit {
 	exit, _ := p.Process.Wait()
+	return plan.Exit{Code: exit.Code, Signal: exit.Signal}
+}
+
+func (p testProcess) Exec(ctx context.Context, e Exec) (Execution, error) {
+	started, err := p.Process.Exec(ctx, container.ExecSpec{Args: e.Args, Stdin: e.Stdin, TTY: e.TTY}, e.Stdout, e.Stderr)
+	var start *container.StartError
+	if errors.As(err, &start) && start.Reason == container.ReasonRun {
+		return nil, &ProgramError{Code: start.Code, Err: start.Err}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return testExecution{started}, nil
+}
+
+type testExecution struct{ *container.Execution }
+
+func (e testExecution) Wait() plan.Exit {
+	exit, _ := e.Execution.Wait()
 	return plan.Exit{Code: exit.Code, Signal: exit.Signal}
 }
 

@@ -181,7 +181,10 @@ func (c *cluster) testNodeRestart(t *testing.T) {
 	c.running(t, "goes-on")
 	c.running(t, "only-once")
 	old := c.get(t, "goes-on").Status.PodIP
+	stalled := c.stalledClient(t, "goes-on")
 	c.stopNode()
+	_ = stalled.Process.Kill()
+	_ = stalled.Wait()
 	if body, err := get(t.Context(), "http://"+old+":8080/"); err == nil {
 		t.Errorf("the node has ended, the pod answers %q", body)
 	}

@@ -30,6 +30,7 @@ type cluster struct {
 	kubeconfig string
 	programs   string
 	logs       string
+	control    *controlplane.Cluster
 	options    Options
 	stopNode   func()
 }
@@ -44,6 +45,10 @@ func TestNode(t *testing.T) {
 	t.Run("crash loop", c.testCrashLoop)
 	t.Run("refused", c.testRefused)
 	t.Run("unknown image", c.testUnknownImage)
+	t.Run("exec", c.testExec)
+	t.Run("attach", c.testAttach)
+	t.Run("exec probe", c.testExecProbe)
+	t.Run("hooks", c.testHooks)
 	t.Run("deletion", c.testDeletion)
 	t.Run("restart of the node", c.testNodeRestart)
 }
@@ -82,7 +87,7 @@ func startCluster(t *testing.T) *cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &cluster{client: client, programs: programs, kubeconfig: filepath.Join(t.TempDir(), "kubeconfig"), logs: options.LogDir, options: options}
+	c := &cluster{client: client, control: control, programs: programs, kubeconfig: filepath.Join(t.TempDir(), "kubeconfig"), logs: options.LogDir, options: options}
 	c.startNode(t)
 	t.Cleanup(func() { c.stopNode() })
 	writeKubeconfig(t, c.kubeconfig, control)
@@ -143,8 +148,10 @@ func imageDir(t *testing.T) string {
 	if err == nil {
 		err = os.MkdirAll(bin, 0o755)
 	}
-	if err == nil {
-		err = os.WriteFile(filepath.Join(bin, probeProgram), self, 0o755)
+	for _, name := range []string{probeProgram, tarProgram} {
+		if err == nil {
+			err = os.WriteFile(filepath.Join(bin, name), self, 0o755)
+		}
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -62,6 +62,7 @@ func (w *worker) start(ctx context.Context, pod *corev1.Pod, name string) {
 	w.events.normal(pod, name, "Started", "Started container %s", name)
 	w.runs[name] = r
 	state = state.Running(r.id, c.Image, r.imageID, now)
+	state.PostStart = postStart(c) != nil
 	state.Started = c.StartupProbe == nil
 	state.Ready = state.Started && c.ReadinessProbe == nil
 	w.states[name] = state
@@ -131,7 +132,7 @@ func (w *worker) launch(ctx context.Context, pod *corev1.Pod, c corev1.Container
 		return nil, &waitError{"CreateContainerError", err}
 	}
 	log := &logFile{clock: w.Clock, out: out}
-	r.log, r.stdout, r.stderr = log, log.stream("stdout"), log.stream("stderr")
+	r.log, r.stdout, r.stderr = log, &tap{log: log.stream("stdout")}, &tap{log: log.stream("stderr")}
 	startCtx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	r.started = w.Clock.Now()
@@ -170,7 +171,7 @@ func (w *worker) containerSpec(pod *corev1.Pod, c corev1.Container, image plan.I
 	}
 	spec := Container{
 		Hostname: hostname(pod), Image: image.Dir, Args: argv, Env: env.List(), Dir: c.WorkingDir,
-		ReadOnlyRoot: plan.ReadOnlyRoot(c), UID: id.UID, GID: id.GID, Groups: id.Groups, Mounts: mounts,
+		ReadOnlyRoot: plan.ReadOnlyRoot(c), Stdin: c.Stdin, UID: id.UID, GID: id.GID, Groups: id.Groups, Mounts: mounts,
 	}
 	for _, alias := range pod.Spec.HostAliases {
 		spec.Hosts = append(spec.Hosts, Host{IP: alias.IP, Names: alias.Hostnames})
@@ -207,30 +208,44 @@ type containerRun struct {
 
 	dir, logPath, terminationFile string
 	log                           *logFile
-	stdout, stderr                *logStream
+	stdout, stderr                *tap
 
-	// stopProbes ends the context probes and so all probes; tasks are the run's
-	// goroutines.
-	probes     context.Context
-	stopProbes context.CancelFunc
-	tasks      sync.WaitGroup
+	// life ends with the process, probes with the node as well. end ends both; tasks
+	// are the run's goroutines.
+	life, probes context.Context
+	end          context.CancelFunc
+	tasks        sync.WaitGroup
 	// killAt is the time of SIGKILL, zero while the process is not being stopped.
-	killAt time.Time
-	killed bool
+	// preStop is true while it is being stopped and its preStop hook runs.
+	killAt  time.Time
+	preStop bool
+	killed  bool
 }
 
-// close writes the last incomplete lines to the log and closes it.
+// close writes the last incomplete lines to the log, closes it and detaches all clients.
 func (r *containerRun) close() error {
-	return errors.Join(r.stdout.flush(), r.stderr.flush(), r.log.out.Close())
+	return errors.Join(r.stdout.close(), r.stderr.close(), r.log.out.Close())
 }
 
-// watch starts the goroutines that wait for the run's end and probe the container.
+// watch starts the goroutines that wait for the run's end, run the postStart hook and
+// probe the container.
 func (w *worker) watch(ctx context.Context, r *containerRun) {
-	r.probes, r.stopProbes = context.WithCancel(ctx)
+	probes, endProbes := context.WithCancel(ctx)
+	life, endLife := context.WithCancel(context.WithoutCancel(ctx))
+	r.life, r.probes, r.end = life, probes, func() { endProbes(); endLife() }
 	r.tasks.Go(func() {
 		exit := r.process.Wait()
 		w.inbox <- func() { w.exited(ctx, r, exit) } // the worker does not leave before
 	})
+	if hook := postStart(r.spec); hook != nil {
+		w.startHook(r, hook, func(err error) { w.postStarted(r, err) })
+		return
+	}
+	w.startProbes(r)
+}
+
+// startProbes starts the startup probe, or those that follow it.
+func (w *worker) startProbes(r *containerRun) {
 	if r.spec.StartupProbe != nil {
 		w.probe(r, plan.StartupProbe, r.spec.StartupProbe)
 	} else {
@@ -248,9 +263,14 @@ func (w *worker) probeStarted(r *containerRun) {
 	}
 }
 
+// target returns the run as the target of probes and hooks.
+func (w *worker) target(r *containerRun) probeTarget {
+	return probeTarget{container: r.spec, podIP: w.network.IP().String(), process: r.process}
+}
+
 func (w *worker) probe(r *containerRun, kind plan.ProbeKind, probe *corev1.Probe) {
 	ctx, cancel := context.WithCancel(r.probes)
-	target := probeTarget{container: r.spec, podIP: w.network.IP().String()}
+	target := w.target(r)
 	r.tasks.Go(func() {
 		defer cancel()
 		runProbe(ctx, w.Clock, plan.ProbeDelay(kind, probe, w.Clock.Since(r.started)), probe, target, func(count plan.ProbeCount, err error) {
@@ -269,7 +289,11 @@ func (w *worker) probed(ctx context.Context, last context.CancelFunc, r *contain
 	}
 	pod := w.currentPod()
 	if err != nil {
-		w.events.warn(pod, r.name, "Unhealthy", fmt.Sprintf("%s probe failed: %v", kind, err))
+		what := "failed"
+		if errors.As(err, new(*notRunError)) {
+			what = "errored and resulted in unknown state"
+		}
+		w.events.warn(pod, r.name, "Unhealthy", fmt.Sprintf("%s probe %s: %v", kind, what, err))
 	}
 	if !count.Decided {
 		return
@@ -295,7 +319,7 @@ func (w *worker) probed(ctx context.Context, last context.CancelFunc, r *contain
 
 // exited handles the end of a run.
 func (w *worker) exited(ctx context.Context, r *containerRun, exit plan.Exit) {
-	r.stopProbes()
+	r.end()
 	r.tasks.Wait()
 	delete(w.runs, r.name)
 	pod, now := w.currentPod(), w.Clock.Now()
@@ -317,25 +341,30 @@ func (w *worker) tellBackOff(pod *corev1.Pod, name string) {
 	w.events.warn(pod, name, "BackOff", fmt.Sprintf("Back-off restarting failed container %s in pod %s_%s(%s)", name, pod.Name, pod.Namespace, pod.UID))
 }
 
-// stopRun sends SIGTERM, and schedules SIGKILL after the time. A second call can
-// only bring SIGKILL forward.
+// stopRun runs the preStop hook, sends SIGTERM, and schedules SIGKILL after the time. A
+// second call can only bring SIGKILL forward.
 func (w *worker) stopRun(r *containerRun, within time.Duration) {
 	at := w.Clock.Now().Add(within)
-	if r.killAt.IsZero() {
+	switch hook := preStop(r.spec); {
+	case r.killAt.IsZero() && hook != nil && within > 0:
+		r.killAt, r.preStop = at, true
+		w.startHook(r, hook, func(err error) { w.preStopped(r, err) })
+	case r.killAt.IsZero():
 		r.killAt = at
 		w.signal(r, syscall.SIGTERM)
-		return
-	}
-	if at.Before(r.killAt) {
+	case at.Before(r.killAt):
 		r.killAt = at
 	}
 }
 
-// killDue sends SIGKILL if it is due. Otherwise it returns the time when it will be,
-// zero if the run is not being stopped.
+// killDue sends SIGKILL if it is due, and SIGTERM if the preStop hook has used up the time.
+// Otherwise it returns the time when it will be, zero if the run is not being stopped.
 func (w *worker) killDue(r *containerRun, now time.Time) time.Time {
 	if r.killAt.IsZero() || r.killed {
 		return time.Time{}
+	}
+	if r.preStop && !now.Before(r.killAt) {
+		w.afterPreStop(r)
 	}
 	if now.Before(r.killAt) {
 		return r.killAt

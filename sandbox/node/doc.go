@@ -5,13 +5,12 @@
 // account tokens), starts their containers through a [Runtime] in a pod [Network],
 // probes and restarts them, and reports their status by kubelet's rules. To the
 // cluster it is an ordinary node: a Deployment on it becomes available, a Job on
-// it completes, and kubectl logs and port-forward reach it. It needs only the
-// rights of a node (user system:node:NAME, group system:nodes).
+// it completes, and kubectl logs, exec, cp, attach and port-forward reach it. It
+// needs only the rights of a node (user system:node:NAME, group system:nodes).
 //
 // It does not pull images (it looks a name up in [Images]), route services,
-// serve DNS, limit memory or CPU, or run anything in a running container (exec,
-// attach, hooks). A pod that needs one of these stays pending, and an event and
-// the containers' status name it.
+// serve DNS, or limit memory or CPU. A pod with a setting that plan.Unsupported
+// names stays pending, and an event and the containers' status name the setting.
 //
 // The decisions are in package plan: functions from values to values. One
 // goroutine per pod, the worker, carries them out. A pod passes these files:
@@ -20,5 +19,6 @@
 //	worker.go         the worker's loop, its inbox, and the pod's removal
 //	sync.go           one pass: network, volumes, due starts, the end
 //	container.go      one run of a container: start, probes, exit
+//	hooks.go          its postStart and preStop hooks
 //	status_writer.go  the status that results, written as a patch
 package node

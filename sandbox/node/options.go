@@ -42,8 +42,8 @@ type Options struct {
 	Runtime Runtime
 	Network Network
 
-	// Address is the node's InternalIP. The node serves logs and port-forward on
-	// its Port.
+	// Address is the node's InternalIP. The node serves logs, exec, attach and
+	// port-forward on its Port.
 	Address netip.Addr
 	Port    int
 	// CertFile and KeyFile hold the server's certificate for Address, ClientCAFile
@@ -125,7 +125,41 @@ type Process interface {
 	Signal(signal syscall.Signal) error
 	// Wait returns when the process has ended and its output is written.
 	Wait() plan.Exit
+	// Stdin returns the program's input, nil if it has none.
+	Stdin() io.WriteCloser
+	// Exec starts a further program in the container. It and its process group are
+	// killed when ctx ends. The error is a *ProgramError if the program cannot be run,
+	// and os.ErrProcessDone if the container has ended.
+	Exec(ctx context.Context, e Exec) (Execution, error)
 }
+
+// Exec is a further program for a running container. A nil writer discards.
+type Exec struct {
+	Args []string
+	// Stdin gives the program an input, TTY a terminal whose output goes to Stdout.
+	Stdin, TTY     bool
+	Stdout, Stderr io.Writer
+}
+
+// Execution is a further program in a container.
+type Execution interface {
+	// Stdin returns the program's input, nil if it has none.
+	Stdin() io.WriteCloser
+	// Resize sets the size of the terminal in characters.
+	Resize(width, height uint16) error
+	// Wait returns when the program has ended and its output is written.
+	Wait() plan.Exit
+}
+
+// ProgramError is the error of a further program that cannot be run.
+type ProgramError struct {
+	// Code is the exit code of a shell: 127 if the program does not exist, else 126.
+	Code int
+	Err  error
+}
+
+func (e *ProgramError) Error() string { return e.Err.Error() }
+func (e *ProgramError) Unwrap() error { return e.Err }
 
 // Network creates the networks of pods.
 type Network interface {
@@ -150,10 +184,12 @@ type Container struct {
 	Env          []string
 	Dir          string
 	ReadOnlyRoot bool
-	UID, GID     int64
-	Groups       []int64
-	Mounts       []Mount
-	Hosts        []Host
+	// Stdin gives the program an input, see Process.
+	Stdin    bool
+	UID, GID int64
+	Groups   []int64
+	Mounts   []Mount
+	Hosts    []Host
 }
 
 // Host is an additional line of the container's /etc/hosts.

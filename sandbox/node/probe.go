@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -25,6 +26,7 @@ const maxProbeBody = 10 * 1024
 type probeTarget struct {
 	container corev1.Container
 	podIP     string
+	process   Process
 }
 
 // runProbe probes until ctx ends. It reports each result: the count, and the error
@@ -45,7 +47,9 @@ func runProbe(ctx context.Context, c clock.WithTicker, delay time.Duration, prob
 		if ctx.Err() != nil {
 			return
 		}
-		count = count.Add(err == nil, probe)
+		if !errors.As(err, new(*notRunError)) {
+			count = count.Add(err == nil, probe)
+		}
 		report(count, err)
 		select {
 		case <-ctx.Done():
@@ -54,11 +58,16 @@ func runProbe(ctx context.Context, c clock.WithTicker, delay time.Duration, prob
 	}
 }
 
-// probeOnce probes once and returns nil for a success.
+// probeOnce probes once and returns nil for a success. A *notRunError is no result: as in
+// kubelet, it counts as neither success nor failure.
 func probeOnce(ctx context.Context, probe *corev1.Probe, target probeTarget) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Duration(max(probe.TimeoutSeconds, 1))*time.Second)
+	timeout := time.Duration(max(probe.TimeoutSeconds, 1)) * time.Second
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("timed out after %s", timeout))
 	defer cancel()
-	if probe.TCPSocket != nil {
+	switch {
+	case probe.Exec != nil:
+		return execOnce(ctx, target.process, plan.ProbeCommand(target.container, probe.Exec))
+	case probe.TCPSocket != nil:
 		return probeTCP(ctx, probe.TCPSocket, target)
 	}
 	return probeHTTP(ctx, probe.HTTPGet, target)
@@ -85,29 +94,38 @@ var probeTransport = &http.Transport{
 }
 
 func probeHTTP(ctx context.Context, action *corev1.HTTPGetAction, target probeTarget) error {
-	address, err := probeAddress(action.Host, target, func() (int, error) { return plan.ProbePort(target.container, action.Port) })
+	status, err := askHTTP(ctx, action, target, "kube-probe/sandbox")
 	if err != nil {
 		return err
 	}
-	request, err := probeRequest(ctx, action, address)
-	if err != nil {
-		return err
-	}
-	client := http.Client{Transport: probeTransport, CheckRedirect: sameHost}
-	response, err := client.Do(request)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = response.Body.Close() }()
-	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, maxProbeBody))
-	if response.StatusCode < http.StatusOK || response.StatusCode >= http.StatusBadRequest {
-		return fmt.Errorf("HTTP probe failed with statuscode: %d", response.StatusCode)
+	if status < http.StatusOK || status >= http.StatusBadRequest {
+		return fmt.Errorf("HTTP probe failed with statuscode: %d", status)
 	}
 	return nil
 }
 
+// askHTTP sends the request of a probe or hook and returns the response's status code.
+func askHTTP(ctx context.Context, action *corev1.HTTPGetAction, target probeTarget, userAgent string) (int, error) {
+	address, err := probeAddress(action.Host, target, func() (int, error) { return plan.ProbePort(target.container, action.Port) })
+	if err != nil {
+		return 0, err
+	}
+	request, err := probeRequest(ctx, action, address, userAgent)
+	if err != nil {
+		return 0, err
+	}
+	client := http.Client{Transport: probeTransport, CheckRedirect: sameHost}
+	response, err := client.Do(request)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, maxProbeBody))
+	return response.StatusCode, nil
+}
+
 // probeRequest returns the request that kubelet would send.
-func probeRequest(ctx context.Context, action *corev1.HTTPGetAction, address string) (*http.Request, error) {
+func probeRequest(ctx context.Context, action *corev1.HTTPGetAction, address, userAgent string) (*http.Request, error) {
 	u, err := url.Parse(action.Path)
 	if err != nil { // as in kubelet: an invalid URL is used as the path
 		u = &url.URL{Path: action.Path}
@@ -120,7 +138,7 @@ func probeRequest(ctx context.Context, action *corev1.HTTPGetAction, address str
 	if err != nil {
 		return nil, fmt.Errorf("create the probe's request: %w", err)
 	}
-	request.Header.Set("User-Agent", "kube-probe/sandbox")
+	request.Header.Set("User-Agent", userAgent)
 	request.Header.Set("Accept", "*/*")
 	for _, h := range action.HTTPHeaders {
 		if strings.EqualFold(h.Name, "Host") {

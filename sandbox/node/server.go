@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	// streamTimeout ends an idle port-forward, after kubelet's default.
+	// streamTimeout ends an idle exec, attach or port-forward, after kubelet's default.
 	// virtual-kubelet mixes up its two settings for port-forward, so both get it.
 	streamTimeout = 4 * time.Hour
 	// headerTimeout limits the wait for a request's headers.
@@ -34,12 +34,14 @@ const (
 	closeTimeout = time.Second
 )
 
-// server serves logs and port-forward to the API server. As kubelet does, it
+// server serves logs, exec, attach and port-forward to the API server. As kubelet does, it
 // authenticates callers by certificates of the cluster's CA, and asks the API
 // server whether they may access the node's proxy subresource.
 type server struct {
 	http     *http.Server
 	listener net.Listener
+	// streams are the requests that have taken over their connections.
+	streams sync.WaitGroup
 }
 
 func newServer(ctx context.Context, p *provider) (*server, error) {
@@ -64,23 +66,38 @@ func newServer(ctx context.Context, p *provider) (*server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen for the API server: %w", err)
 	}
-	handler := nodeutil.WithAuth(auth, api.PodHandler(handlers(p), false))
-	return &server{
-		listener: tls.NewListener(listener, config.TLSConfig),
-		http: &http.Server{
-			Handler: handler, ReadHeaderTimeout: headerTimeout,
-			BaseContext: func(net.Listener) context.Context { return ctx },
-		},
-	}, nil
+	s := &server{listener: tls.NewListener(connections{listener}, config.TLSConfig)}
+	s.http = &http.Server{
+		Handler: nodeutil.WithAuth(auth, s.routes(p)), ReadHeaderTimeout: headerTimeout,
+		BaseContext: func(net.Listener) context.Context { return ctx },
+		ConnContext: connectionContext, ConnState: closeTakenOver,
+	}
+	return s, nil
+}
+
+// routes returns virtual-kubelet's handlers, and the node's own for exec and attach, because
+// virtual-kubelet's do not notice that a client has gone away.
+func (s *server) routes(p *provider) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/", api.PodHandler(handlers(p), false))
+	for name, serve := range map[string]http.HandlerFunc{"exec": p.serveExec, "attach": p.serveAttach} {
+		handle := func(w http.ResponseWriter, r *http.Request) {
+			s.streams.Add(1)
+			defer s.streams.Done()
+			serve(w, r)
+		}
+		for _, method := range []string{http.MethodGet, http.MethodPost} {
+			mux.HandleFunc(method+" /"+name+"/{namespace}/{pod}/{container}", handle)
+		}
+	}
+	return mux
 }
 
 func handlers(p *provider) api.PodHandlerConfig {
 	return api.PodHandlerConfig{
-		RunInContainer:    p.RunInContainer,
-		AttachToContainer: p.AttachToContainer,
-		PortForward:       p.PortForward,
-		GetContainerLogs:  p.GetContainerLogs,
-		GetPods:           p.GetPods,
+		PortForward:      p.PortForward,
+		GetContainerLogs: p.GetContainerLogs,
+		GetPods:          p.GetPods,
 		GetPodsFromKubernetes: func(context.Context) ([]*corev1.Pod, error) {
 			return p.lister.List(labels.Everything())
 		},
@@ -106,14 +123,12 @@ func (s *server) serve(ctx context.Context) error {
 	if !stop() {
 		<-closed
 	}
+	s.streams.Wait()
 	if err != nil && !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve logs: %w", err)
 	}
 	return nil
 }
-
-// errNoExec is returned to kubectl exec and attach.
-var errNoExec = errors.New("exec and attach are not supported by a sandbox node: a container has no programs but its image's; use kubectl logs and port-forward")
 
 // GetContainerLogs opens the log of a container's current or previous run. A
 // followed log ends with the run.
@@ -161,16 +176,6 @@ func (p *provider) containerStatus(pod *corev1.Pod, name string) (corev1.Contain
 		}
 	}
 	return corev1.ContainerStatus{}, errdefs.NotFoundf("pod %s/%s has no container %q", pod.Namespace, pod.Name, name)
-}
-
-// RunInContainer refuses kubectl exec.
-func (p *provider) RunInContainer(context.Context, string, string, string, []string, api.AttachIO) error {
-	return errNoExec
-}
-
-// AttachToContainer refuses kubectl attach.
-func (p *provider) AttachToContainer(context.Context, string, string, string, api.AttachIO) error {
-	return errNoExec
 }
 
 // GetStatsSummary returns a summary with the node's name alone: nothing is measured.

@@ -240,6 +240,19 @@ func (w *worker) podNetwork(ctx context.Context) (PodNetwork, error) {
 	return nil, errNoNetwork
 }
 
+// runOf returns the current run of a container, nil if it does not run.
+func (w *worker) runOf(ctx context.Context, name string) *containerRun {
+	answer := make(chan *containerRun, 1)
+	w.do(func() { answer <- w.runs[name] })
+	select {
+	case run := <-answer:
+		return run
+	case <-w.done:
+	case <-ctx.Done():
+	}
+	return nil
+}
+
 // errNoNetwork is the error for a pod that does not run.
 var errNoNetwork = errors.New("the pod is not running: it has no network")
 

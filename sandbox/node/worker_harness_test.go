@@ -28,6 +28,8 @@ type fakeRuntime struct {
 	mu      sync.Mutex
 	started []*fakeProcess
 	err     error
+	// exec is a further program in a container, to its end.
+	exec func(ctx context.Context, e Exec) (plan.Exit, error)
 }
 
 func (r *fakeRuntime) Start(_ context.Context, spec Container, _ PodNetwork, stdout, _ io.Writer) (Process, error) {
@@ -36,7 +38,7 @@ func (r *fakeRuntime) Start(_ context.Context, spec Container, _ PodNetwork, std
 	if r.err != nil {
 		return nil, r.err
 	}
-	p := &fakeProcess{spec: spec, exit: make(chan plan.Exit, 1)}
+	p := &fakeProcess{spec: spec, exec: r.exec, exit: make(chan plan.Exit, 1)}
 	r.started = append(r.started, p)
 	_, err := io.WriteString(stdout, "started\n")
 	return p, err
@@ -58,11 +60,29 @@ func (r *fakeRuntime) last() *fakeProcess {
 type fakeProcess struct {
 	spec    Container
 	exit    chan plan.Exit
+	exec    func(ctx context.Context, e Exec) (plan.Exit, error)
 	mu      sync.Mutex
 	signals []syscall.Signal
 }
 
 func (p *fakeProcess) Wait() plan.Exit { return <-p.exit }
+
+func (p *fakeProcess) Stdin() io.WriteCloser { return nil }
+
+func (p *fakeProcess) Exec(ctx context.Context, e Exec) (Execution, error) {
+	exit, err := p.exec(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	return fakeExecution{exit}, nil
+}
+
+// fakeExecution has ended.
+type fakeExecution struct{ exit plan.Exit }
+
+func (e fakeExecution) Stdin() io.WriteCloser       { return nil }
+func (e fakeExecution) Resize(uint16, uint16) error { return nil }
+func (e fakeExecution) Wait() plan.Exit             { return e.exit }
 
 func (p *fakeProcess) Signal(s syscall.Signal) error {
 	p.mu.Lock()

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"syscall"
@@ -48,7 +49,7 @@ type runtime struct{}
 
 func (runtime) Start(ctx context.Context, c node.Container, in node.PodNetwork, stdout, stderr io.Writer) (node.Process, error) {
 	spec := container.Spec{
-		ID: c.ID, Hostname: c.Hostname, Image: c.Image, Root: c.Root, ReadOnlyRoot: c.ReadOnlyRoot,
+		ID: c.ID, Hostname: c.Hostname, Image: c.Image, Root: c.Root, ReadOnlyRoot: c.ReadOnlyRoot, Stdin: c.Stdin,
 		Args: c.Args, Env: c.Env, Dir: c.Dir, UID: int(c.UID), GID: int(c.GID),
 	}
 	for _, group := range c.Groups {
@@ -80,6 +81,29 @@ func (p containerProcess) Wait() plan.Exit {
 	exit, err := p.Process.Wait()
 	if err != nil {
 		klog.ErrorS(err, "Cannot write a container's complete output to its log")
+	}
+	return plan.Exit{Code: exit.Code, Signal: exit.Signal}
+}
+
+func (p containerProcess) Exec(ctx context.Context, e node.Exec) (node.Execution, error) {
+	started, err := p.Process.Exec(ctx, container.ExecSpec{Args: e.Args, Stdin: e.Stdin, TTY: e.TTY}, e.Stdout, e.Stderr)
+	var start *container.StartError
+	if errors.As(err, &start) && start.Reason == container.ReasonRun {
+		return nil, &node.ProgramError{Code: start.Code, Err: start.Err}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return execution{started}, nil
+}
+
+// execution adapts a further program in a container to node.Execution.
+type execution struct{ *container.Execution }
+
+func (e execution) Wait() plan.Exit {
+	exit, err := e.Execution.Wait()
+	if err != nil {
+		klog.ErrorS(err, "Cannot wait for a program in a container")
 	}
 	return plan.Exit{Code: exit.Code, Signal: exit.Signal}
 }

@@ -80,15 +80,14 @@ func (r *refusals) container(c corev1.Container) {
 			"container %q: mountPropagation of %s", c.Name, m.MountPath)
 	}
 	if c.Lifecycle != nil {
-		r.when(c.Lifecycle.PostStart != nil, "container %q: a postStart hook", c.Name)
-		r.when(c.Lifecycle.PreStop != nil, "container %q: a preStop hook", c.Name)
+		r.when(otherHook(c.Lifecycle.PostStart), "container %q: a postStart hook other than exec, httpGet and sleep", c.Name)
+		r.when(otherHook(c.Lifecycle.PreStop), "container %q: a preStop hook other than exec, httpGet and sleep", c.Name)
 		r.when(c.Lifecycle.StopSignal != nil, "container %q: stopSignal", c.Name)
 	}
 	for _, p := range []struct {
 		name  string
 		probe *corev1.Probe
 	}{{"livenessProbe", c.LivenessProbe}, {"readinessProbe", c.ReadinessProbe}, {"startupProbe", c.StartupProbe}} {
-		r.when(p.probe != nil && p.probe.Exec != nil, "container %q: %s by exec", c.Name, p.name)
 		r.when(p.probe != nil && p.probe.GRPC != nil, "container %q: %s by grpc", c.Name, p.name)
 	}
 	if security := c.SecurityContext; security != nil {
@@ -97,4 +96,9 @@ func (r *refusals) container(c corev1.Container) {
 		r.when(security.ProcMount != nil && *security.ProcMount != corev1.DefaultProcMount, "container %q: procMount", c.Name)
 		r.when(security.WindowsOptions != nil, "container %q: windowsOptions", c.Name)
 	}
+}
+
+// otherHook reports whether a hook has none of the supported actions.
+func otherHook(h *corev1.LifecycleHandler) bool {
+	return h != nil && h.Exec == nil && h.HTTPGet == nil && h.Sleep == nil
 }

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -78,4 +79,27 @@ func ProbePort(c corev1.Container, port intstr.IntOrString) (int, error) {
 		return 0, fmt.Errorf("port %q is neither a number nor the name of a port of container %q", port.String(), c.Name)
 	}
 	return number, nil
+}
+
+// ProbeCommand returns the command of an exec probe. As in kubelet, $(NAME) is expanded by
+// the values that the container's spec has itself.
+func ProbeCommand(c corev1.Container, action *corev1.ExecAction) []string {
+	vars := map[string]string{}
+	for _, v := range c.Env {
+		vars[v.Name] = v.Value
+	}
+	return expandAll(action.Command, vars)
+}
+
+// CommandResult returns the error of a command in a container, nil for exit code 0. As in
+// kubelet, its text is the command's output.
+func CommandResult(exit Exit, output string) error {
+	code := ExitCode(exit)
+	switch {
+	case code == 0:
+		return nil
+	case output == "":
+		return fmt.Errorf("exit code %d", code)
+	}
+	return errors.New(output)
 }

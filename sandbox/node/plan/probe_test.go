@@ -31,3 +31,23 @@ func TestProbeDelay(t *testing.T) {
 		}
 	}
 }
+
+func TestCommandResult(t *testing.T) {
+	for _, test := range []struct {
+		exit         Exit
+		output, want string
+	}{
+		{Exit{}, "fine", ""},
+		{Exit{Code: 1}, "cannot open /tmp/healthy", "cannot open /tmp/healthy"},
+		{Exit{Code: 3}, "", "exit code 3"},
+		{Exit{Signal: 9}, "", "exit code 137"},
+	} {
+		got := ""
+		if err := CommandResult(test.exit, test.output); err != nil {
+			got = err.Error()
+		}
+		if got != test.want {
+			t.Errorf("%+v, %q: %q, want %q", test.exit, test.output, got, test.want)
+		}
+	}
+}

@@ -52,6 +52,9 @@ type ContainerState struct {
 	InRow int
 	// NotBefore is the earliest time of the next start.
 	NotBefore time.Time
+	// PostStart is true while the postStart hook of a running container runs. As in
+	// kubelet, the container is reported as waiting until then.
+	PostStart bool
 	// Started is true once the startup probe has succeeded or if there is none,
 	// Ready while the same holds for the readiness probe.
 	Started, Ready bool
@@ -96,8 +99,27 @@ func (s ContainerState) Running(id, image, imageID string, now time.Time) Contai
 	}
 	s.ID, s.Image, s.ImageID = id, image, imageID
 	s.State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: Seconds(now)}}
-	s.Started, s.Ready, s.NotBefore = false, false, time.Time{}
+	s.PostStart, s.Started, s.Ready, s.NotBefore = false, false, false, time.Time{}
 	return s
+}
+
+// reported returns the container's state for the pod's status.
+func (s ContainerState) reported() corev1.ContainerState {
+	if s.PostStart {
+		return corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: ReasonContainerCreating}}
+	}
+	return s.State
+}
+
+// Describe returns a container's state as text, for example "waiting: CrashLoopBackOff".
+func Describe(s corev1.ContainerState) string {
+	switch {
+	case s.Terminated != nil:
+		return fmt.Sprintf("terminated: %s, exit code %d", s.Terminated.Reason, s.Terminated.ExitCode)
+	case s.Waiting != nil:
+		return "waiting: " + s.Waiting.Reason
+	}
+	return "it has just ended"
 }
 
 // Exited returns the state after the end of a run. If restarts is true, the back-off
@@ -124,7 +146,7 @@ func (s ContainerState) NotStarted(id, image, message string, now time.Time, res
 }
 
 func (s ContainerState) ended(t corev1.ContainerStateTerminated, ran time.Duration, now time.Time, restarts bool, b BackOff, name string) ContainerState {
-	s.Started, s.Ready = false, false
+	s.PostStart, s.Started, s.Ready = false, false, false
 	if b.ResetBy(ran) {
 		s.InRow = 0
 	}

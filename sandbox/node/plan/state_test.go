@@ -63,6 +63,8 @@ func running() ContainerState {
 	return ContainerState{ID: "id", Started: true, Ready: true, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}
 }
 
+func inPostStart() ContainerState { s := running(); s.PostStart = true; return s }
+
 func ended(code int32) ContainerState {
 	return ContainerState{ID: "id", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code}}}
 }
@@ -99,6 +101,7 @@ func TestPlanAndPhase(t *testing.T) {
 	}{
 		{"new", always, states{"c0": fresh(), "c1": fresh()}, Step{Start: []string{"c0", "c1"}}, corev1.PodPending, "all at once"},
 		{"one runs", always, states{"c0": running(), "c1": fresh()}, Step{Start: []string{"c1"}}, corev1.PodPending, "until all have run"},
+		{"postStart hook", always, states{"c0": inPostStart(), "c1": running()}, Step{}, corev1.PodPending, "not started again, and not running yet"},
 		{"all run", always, states{"c0": running(), "c1": running()}, Step{}, corev1.PodRunning, "nothing to do"},
 		{"ended, Always", always, states{"c0": ended(0), "c1": running()}, Step{Start: []string{"c0"}}, corev1.PodRunning, "also after a success"},
 		{"backs off", always, states{"c0": later(), "c1": running()}, Step{Again: noon.Add(time.Second)}, corev1.PodRunning, "not before its time"},
@@ -236,15 +239,19 @@ func TestUnsupported(t *testing.T) {
 	pod.Spec.InitContainers[0].RestartPolicy = ptr.To(corev1.ContainerRestartPolicyAlways)
 	c := &pod.Spec.Containers[0]
 	c.Ports = []corev1.ContainerPort{{HostPort: 80}}
-	c.LivenessProbe = &corev1.Probe{ProbeHandler: corev1.ProbeHandler{Exec: &corev1.ExecAction{}}}
-	c.Lifecycle = &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{}}
+	c.LivenessProbe = &corev1.Probe{ProbeHandler: corev1.ProbeHandler{GRPC: &corev1.GRPCAction{}}}
+	c.ReadinessProbe = &corev1.Probe{ProbeHandler: corev1.ProbeHandler{Exec: &corev1.ExecAction{}}}
+	c.Lifecycle = &corev1.Lifecycle{
+		PostStart: &corev1.LifecycleHandler{Exec: &corev1.ExecAction{}},
+		PreStop:   &corev1.LifecycleHandler{TCPSocket: &corev1.TCPSocketAction{}},
+	}
 	c.SecurityContext = &corev1.SecurityContext{Privileged: ptr.To(true), Capabilities: &corev1.Capabilities{Add: []corev1.Capability{"SYS_ADMIN"}}}
 	want := []string{
 		"hostNetwork", "hostPID", "runtimeClassName",
 		`volume "h": hostPath`, `volume "p": a persistent volume`,
 		`volume "n": a type other than emptyDir, secret, configMap, downwardAPI and projected`,
 		`init container "i0": restartPolicy (a sidecar)`,
-		`container "c0": hostPort 80`, `container "c0": a preStop hook`, `container "c0": livenessProbe by exec`,
+		`container "c0": hostPort 80`, `container "c0": a preStop hook other than exec, httpGet and sleep`, `container "c0": livenessProbe by grpc`,
 		`container "c0": privileged`, `container "c0": capabilities.add`,
 	}
 	if diff := cmp.Diff(want, Unsupported(pod)); diff != "" {

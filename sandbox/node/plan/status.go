@@ -62,7 +62,7 @@ func phase(v View) corev1.PodPhase {
 	failed := false
 	for _, c := range spec.Containers {
 		s := v.States[c.Name]
-		if s.State.Waiting != nil && s.Last == nil && !v.Finished {
+		if s.reported().Waiting != nil && s.Last == nil && !v.Finished {
 			return corev1.PodPending
 		}
 		failed = failed || !succeeded(s)
@@ -98,9 +98,10 @@ func containerStatuses(v View) []corev1.ContainerStatus {
 }
 
 func containerStatus(c corev1.Container, s ContainerState) corev1.ContainerStatus {
-	started := s.State.Running != nil && s.Started
+	state := s.reported()
+	started := state.Running != nil && s.Started
 	status := corev1.ContainerStatus{
-		Name: c.Name, State: s.State, RestartCount: s.Restarts,
+		Name: c.Name, State: state, RestartCount: s.Restarts,
 		Image: c.Image, ImageID: s.ImageID, ContainerID: s.ID,
 		Started: &started, Ready: started && s.Ready,
 	}
