@@ -1,0 +1,36 @@
+// Command tool is an image's program for the tests of exec: wait, exit CODE, and cat, which
+// copies its input.
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"time"
+)
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "tool:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	switch {
+	case len(args) == 1 && args[0] == "wait":
+		time.Sleep(time.Hour)
+		return nil
+	case len(args) == 1 && args[0] == "cat":
+		_, err := io.Copy(os.Stdout, os.Stdin)
+		return err
+	case len(args) == 2 && args[0] == "exit":
+		code, err := strconv.Atoi(args[1])
+		if err == nil {
+			os.Exit(code)
+		}
+		return err
+	}
+	return fmt.Errorf("give wait, cat, or exit and a code, not %q", args)
+}
