@@ -66,6 +66,12 @@ func serverOf(facts registration.Facts, hub *rest.Config) string {
 	return server
 }
 
+// leadsTo reports whether the kubeconfig in a Secret leads to server, the hub's URL on the managed cluster.
+func leadsTo(secret map[string][]byte, server string) bool {
+	cluster, _ := current(secret["kubeconfig"])
+	return cluster != nil && server != "" && cluster.Server == server
+}
+
 func secretsOf(facts registration.Facts) []registration.Secret {
 	secrets := []registration.Secret{facts.Hub}
 	for _, b := range facts.Bootstraps {

@@ -68,6 +68,26 @@ func TestServerOf(t *testing.T) {
 	}
 }
 
+// TestLeadsTo: without an address of the hub, nothing is known to lead there.
+func TestLeadsTo(t *testing.T) {
+	inside := kubeconfigOf("https://inside").Data
+	for _, c := range []struct {
+		name   string
+		secret map[string][]byte
+		server string
+		want   bool
+	}{
+		{"the hub's address", inside, "https://inside", true},
+		{"another hub's", inside, "https://hub2", false},
+		{"an address that is not known", kubeconfigOf("").Data, "", false},
+		{"no kubeconfig", nil, "https://inside", false},
+	} {
+		if got := leadsTo(c.secret, c.server); got != c.want {
+			t.Errorf("%s: got %t, want %t", c.name, got, c.want)
+		}
+	}
+}
+
 // TestBootstrapLogin: only the credentials of a bootstrap kubeconfig are used, and only where it is one of the hub. Everything
 // else in it is a managed cluster's word.
 func TestBootstrapLogin(t *testing.T) {

@@ -53,7 +53,7 @@ func (m *managedCluster) gather(ctx context.Context, f *diagnosis.Facts) {
 	facts, r := &diagnosis.Managed{Flags: m.flags}, &reading{}
 	namespace := diagnosis.InstallNamespace(f.AddOn)
 	hosted := f.AddOn != nil && f.AddOn.Annotations[addonv1beta1.HostingClusterNameAnnotationKey] != ""
-	known, err := m.gatherRegistration(ctx, f, hosted, facts, r)
+	server, known, err := m.gatherRegistration(ctx, f, hosted, facts, r)
 	if err != nil {
 		r.read(diagnosis.Secrets, func() error { return err })
 	}
@@ -97,6 +97,7 @@ func (m *managedCluster) gather(ctx context.Context, f *diagnosis.Facts) {
 		})
 	}
 	f.NotRead = append(slices.Clone(f.NotRead), r.done()...)
+	facts.SecretOfHub = facts.Secret != nil && leadsTo(facts.Secret.Data, server)
 	f.Managed = facts
 }
 
@@ -122,8 +123,8 @@ func agentRights(namespace string) []authorizationv1.ResourceAttributes {
 }
 
 // gatherRegistration reads the Klusterlet, OCM's agents and their Secrets. known reports whether this is a managed cluster of
-// OCM, or the hosting cluster of this one: whose it is, the facts tell.
-func (m *managedCluster) gatherRegistration(ctx context.Context, f *diagnosis.Facts, hosted bool, managed *diagnosis.Managed, r *reading) (known bool, err error) {
+// OCM, or the hosting cluster of this one: whose it is, the facts tell. server is the hub's URL on the managed cluster, or empty.
+func (m *managedCluster) gatherRegistration(ctx context.Context, f *diagnosis.Facts, hosted bool, managed *diagnosis.Managed, r *reading) (server string, known bool, err error) {
 	facts := registration.Facts{Now: f.Now, Kubectl: "kubectl" + m.flags, KubectlHub: "kubectl" + f.Flags,
 		Klusterlet: registration.DefaultKlusterlet, Namespace: registration.DefaultNamespace}
 	if hosted {
@@ -138,17 +139,17 @@ func (m *managedCluster) gatherRegistration(ctx context.Context, f *diagnosis.Fa
 		facts.Bootstraps = []registration.Bootstrap{{Secret: registration.Secret{Name: registration.BootstrapSecret}}}
 	}
 	if facts.Hub, err = m.secret(ctx, facts.Namespace, registration.HubSecret); err != nil {
-		return k != nil && k.Spec.ClusterName == f.Cluster, err
+		return "", k != nil && k.Spec.ClusterName == f.Cluster, err
 	}
 	err = m.readBootstraps(ctx, &facts)
 	known = facts.Hub.Exists || slices.ContainsFunc(facts.Bootstraps, func(b registration.Bootstrap) bool { return b.Exists })
 	if err != nil {
-		return known, err
+		return "", known, err
 	}
 	if !known && k == nil {
-		return false, fmt.Errorf("the namespace %s has neither a hub kubeconfig nor a bootstrap kubeconfig: this is not the managed cluster, or in hosted mode not its hosting cluster", facts.Namespace)
+		return "", false, fmt.Errorf("the namespace %s has neither a hub kubeconfig nor a bootstrap kubeconfig: this is not the managed cluster, or in hosted mode not its hosting cluster", facts.Namespace)
 	}
-	server := serverOf(facts, m.hub)
+	server = serverOf(facts, m.hub)
 	for i := range facts.Bootstraps {
 		facts.Bootstraps[i].Rejected = m.rejected(ctx, facts.Bootstraps[i].Secret, server)
 	}
@@ -170,7 +171,7 @@ func (m *managedCluster) gatherRegistration(ctx context.Context, f *diagnosis.Fa
 		}
 		return nil
 	})
-	return true, nil
+	return server, true, nil
 }
 
 // readBootstraps reads the Secrets of the bootstrap kubeconfigs that the facts name.

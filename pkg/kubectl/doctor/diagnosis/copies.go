@@ -15,9 +15,11 @@ import (
 	"open-cluster-management.io/helloworld-addon/pkg/kubectl/doctor/registration"
 )
 
-// uninstalled looks for what an uninstall left in the default install namespace.
+// uninstalled looks for what an uninstall left in the default install namespace. The add-on may be enabled on another hub, whose
+// agent uses a Secret of the same name: it must not be taken for a remainder.
 func uninstalled(e *examination) {
-	if e.AddOn != nil || e.unread(AddOns) || e.Managed == nil || e.Managed.Secret == nil {
+	if e.AddOn != nil || e.unread(AddOns, AgentDeployment) || e.Managed == nil || e.Managed.Secret == nil ||
+		e.Managed.Agent != nil || e.Managed.OtherHub != "" || !e.Managed.SecretOfHub {
 		return
 	}
 	e.add(SecretLeft, fmt.Sprintf("the add-on is not enabled, and the cluster has the Secret %s/%s: OCM's registration agent was restarted while the add-on "+

@@ -198,8 +198,23 @@ var enabledCases = []examined{
 		w.AddOn, w.Works, w.Binding, w.Mirror = nil, nil, nil, nil
 		w.Managed.Secret = nil
 	}, "NotEnabled", "namespace: cluster1"},
-	{"a Secret that an uninstall left", "the registration agent was restarted meanwhile", func(w *world) { w.AddOn, w.Works, w.Binding, w.Mirror = nil, nil, nil, nil },
-		"NotEnabled SecretLeft", "namespace: cluster1"},
+	{"a Secret that an uninstall left", "the registration agent was restarted meanwhile", func(w *world) { w.uninstalled() }, "NotEnabled SecretLeft", "namespace: cluster1"},
+	{"a Secret that an agent uses", "the add-on may be enabled on another hub", func(w *world) {
+		w.uninstalled()
+		w.Managed.Agent = running("default", manifests.AgentDeployment)
+	}, "NotEnabled", ""},
+	{"a Secret that an agent may use", "the Deployment could not be read", func(w *world) {
+		w.uninstalled()
+		w.NotRead = []NotRead{{Resource: AgentDeployment}}
+	}, "NotEnabled", ""},
+	{"a Secret for another hub, or for one that is not known", "its agent may be about to come", func(w *world) {
+		w.uninstalled()
+		w.Managed.SecretOfHub = false
+	}, "NotEnabled", ""},
+	{"a Secret of a cluster that has joined another hub", "the hubs may have one address for the cluster", func(w *world) {
+		w.uninstalled()
+		w.Managed.OtherHub = "https://hub2"
+	}, "NotEnabled", ""},
 	{"a Secret of an add-on that may not be read", "", func(w *world) { w.AddOn, w.NotRead = nil, []NotRead{{Resource: AddOns}} }, "", ""},
 	{"not selected", "a Placement enables it", func(w *world) {
 		w.AddOn, w.Works, w.Binding, w.Mirror, w.Hub.Placements = nil, nil, nil, nil, []string{"default/all"}

@@ -156,6 +156,8 @@ type Managed struct {
 	Hook *Workload
 	// Secret is the agent's credentials, or nil.
 	Secret *corev1.Secret
+	// SecretOfHub reports whether these are known to be for the hub of the person who asks.
+	SecretOfHub bool
 	// Lease is the agent's, or nil.
 	Lease *coordinationv1.Lease
 	// Denied are the rights that the agent lacks.

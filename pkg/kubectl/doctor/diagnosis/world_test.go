@@ -76,8 +76,8 @@ func newWorld(t *testing.T) *world {
 		OCM:       []*Workload{running("open-cluster-management-agent", "klusterlet-registration-agent"), running("open-cluster-management-agent", "klusterlet-work-agent")},
 		Namespace: &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "default"}},
 		Agent:     running("default", manifests.AgentDeployment),
-		Secret:    &corev1.Secret{Data: files(fakepki.User)},
-		Lease:     leased("default", manifests.AgentLease),
+		Secret:    &corev1.Secret{Data: files(fakepki.User)}, SecretOfHub: true,
+		Lease: leased("default", manifests.AgentLease),
 	}
 	return w
 }
@@ -90,6 +90,11 @@ func (w *world) unset(kind string) { meta.RemoveStatusCondition(&w.AddOn.Status.
 
 // hubOnly forgets the managed cluster.
 func (w *world) hubOnly() { w.Managed = nil }
+
+// uninstalled removes the add-on, but for the Secret with its credentials.
+func (w *world) uninstalled() {
+	w.AddOn, w.Works, w.Binding, w.Mirror, w.Managed.Agent, w.Managed.Lease = nil, nil, nil, nil, nil, nil
+}
 
 func joinedCluster(name string) *clusterv1.ManagedCluster {
 	c := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
