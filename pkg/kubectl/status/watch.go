@@ -22,6 +22,8 @@ const (
 	// retryDelay is the time between two attempts to list or watch a resource.
 	retryDelay    = 2 * time.Second
 	maxRetryDelay = time.Minute
+	// settledWatch is how long a watch has to last so that the next one follows at once. A shorter one may be cut off again.
+	settledWatch = 10 * time.Second
 )
 
 // change is a change of what is known of one resource: all of it, or one entry.
@@ -62,17 +64,24 @@ func (h *hub) keep(ctx context.Context, clock clock.Clock, i int, r resource, re
 			send(change{resource: i, all: &again})
 			path, version = again.path, again.version
 		}
-		if version != "" {
+		if version == "" {
+			failures++
+		} else {
 			var err error
+			began := clock.Now()
 			version, err = h.watch(ctx, r, path, version, func(kind watch.EventType, e entry) {
 				send(change{resource: i, kind: kind, entry: e})
 			})
+			settled := clock.Since(began) >= settledWatch
+			if settled || err == nil {
+				failures = 0
+			}
 			if err != nil {
 				send(change{resource: i, all: &result{err: err}})
 				version = ""
 				failures++
-			} else {
-				failures = 0
+			} else if settled {
+				continue
 			}
 		}
 		retry.Sleep(ctx, clock, retry.Delay(max(1, failures), retryDelay, maxRetryDelay))

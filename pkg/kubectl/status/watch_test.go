@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/clock"
@@ -163,6 +164,97 @@ func TestWatchGoesOn(t *testing.T) {
 	}
 	if err := end(); err != nil || strings.Count(errOut.String(), "\n") != 1 {
 		t.Errorf("got error %v and %q", err, errOut.String())
+	}
+}
+
+// recordingClock records how long its timers are asked to wait, and does not wait. Each look at it is later by step.
+type recordingClock struct {
+	clock.RealClock
+	step  time.Duration
+	waits chan time.Duration
+
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (c *recordingClock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(c.step)
+	return c.now
+}
+
+func (c *recordingClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
+
+func (c *recordingClock) NewTimer(d time.Duration) clock.Timer {
+	c.waits <- d
+	return c.RealClock.NewTimer(0)
+}
+
+// TestKeepPauses: what fails again and again, a list as well as a watch, is tried more and more rarely. A watch that the API server
+// ends after its time is begun again at once, and one that ends at once is not.
+func TestKeepPauses(t *testing.T) {
+	end := func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("watch") != "true" {
+			http.Error(w, "a list is not needed", http.StatusTeapot)
+		}
+	}
+	refused := func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("watch") == "true" {
+			answer(http.StatusInternalServerError, metav1.StatusReasonInternalError, "etcd is away")(w, r)
+			return
+		}
+		_, _ = w.Write([]byte(`{"metadata":{"resourceVersion":"1"},"items":[]}`))
+	}
+	more := []time.Duration{2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second, 32 * time.Second, time.Minute, time.Minute}
+	for _, test := range []struct {
+		name    string
+		answer  http.HandlerFunc
+		version string
+		step    time.Duration // between the beginning and the end of a watch
+		want    []time.Duration
+	}{
+		{"lists fail", forbidden("manifestworks"), "", 0, more},
+		{"the hub does not serve the resource", notServed, "", 0, more},
+		{"watches fail, after lists that do not", refused, "", 0, more},
+		{"watches end at once", end, "1", time.Second, []time.Duration{retryDelay, retryDelay, retryDelay}},
+		{"watches end after their time", end, "1", watchTimeout, nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			f := newFakeHub()
+			f.refuse[worksPath] = test.answer
+			h := f.serve(t)
+			ctx, cancel := context.WithCancel(t.Context())
+			c, changes, done := &recordingClock{step: test.step, waits: make(chan time.Duration)}, make(chan change), make(chan struct{})
+			go func() {
+				defer close(done)
+				h.keep(ctx, c, works, resourcesFor("")[works], result{path: worksPath, version: test.version}, changes)
+			}()
+			var got []time.Duration
+			for requests := 0; len(got) < len(test.want) || test.want == nil && requests < 3; {
+				select {
+				case d := <-c.waits:
+					if got = append(got, d); test.want == nil {
+						t.Fatalf("it waits %v", d)
+					}
+				case <-changes:
+				case <-time.After(10 * time.Millisecond):
+					requests = len(f.paths())
+				}
+			}
+			cancel()
+			for ended := false; !ended; {
+				select {
+				case <-c.waits:
+				case <-changes:
+				case <-done:
+					ended = true
+				}
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("pauses (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 
