@@ -29,6 +29,7 @@ type Update struct {
 	// Time is when the clusters were judged.
 	Time metav1.Time `json:"time"`
 	// Clusters are the rows that changed, Labels the labels of the clusters that changed, and Gone the names of clusters that are gone.
+	// The labels are nil of a cluster without a ManagedCluster.
 	Clusters []report.Row                 `json:"clusters,omitempty"`
 	Labels   map[string]map[string]string `json:"labels,omitempty"`
 	Gone     []string                     `json:"gone,omitempty"`
@@ -36,13 +37,14 @@ type Update struct {
 	NotRead  []report.NotRead             `json:"notRead,omitempty"`
 	// Rollouts are all rollouts, where one changed.
 	Rollouts *Rollouts `json:"rollouts,omitempty"`
+	// Groups are the decision groups of all Placements, where one changed. They are many more than the rollouts, and change rarely.
+	Groups []PlacementGroups `json:"groups,omitzero"`
 }
 
 // Rollouts is what the page shows of rollouts.
 type Rollouts struct {
-	All    []Rollout         `json:"all"`
-	Groups []PlacementGroups `json:"groups"`
-	Error  string            `json:"error,omitempty"`
+	All   []Rollout `json:"all"`
+	Error string    `json:"error,omitempty"`
 }
 
 // rows returns the clusters by their names.
@@ -61,18 +63,16 @@ func updateOf(before, now state) *Update {
 	if now.Report == nil {
 		return nil
 	}
-	u := &Update{Whole: before.Report == nil, Time: now.Time, Totals: now.Totals, NotRead: now.NotRead, Labels: map[string]map[string]string{}}
+	u := &Update{Whole: before.Report == nil, Time: now.Time, Totals: now.Totals, NotRead: now.NotRead}
 	u.Clusters, u.Gone = rowsSince(before.Report, now.Report)
-	for name, labels := range now.Labels {
-		if known, ok := before.Labels[name]; !ok || !maps.Equal(known, labels) {
-			u.Labels[name] = labels
-		}
+	u.Labels = labelsSince(before.Labels, now.Labels, u.Gone)
+	if u.Whole || !slices.EqualFunc(before.Rollouts, now.Rollouts, Rollout.equal) || before.RolloutsError != now.RolloutsError {
+		u.Rollouts = &Rollouts{All: now.Rollouts, Error: now.RolloutsError}
 	}
-	same := slices.EqualFunc(before.Rollouts, now.Rollouts, Rollout.equal) && slices.EqualFunc(before.Groups, now.Groups, PlacementGroups.equal)
-	if u.Whole || !same || before.RolloutsError != now.RolloutsError {
-		u.Rollouts = &Rollouts{All: now.Rollouts, Groups: now.Groups, Error: now.RolloutsError}
+	if u.Whole || !slices.EqualFunc(before.Groups, now.Groups, PlacementGroups.equal) {
+		u.Groups = append([]PlacementGroups{}, now.Groups...)
 	}
-	if !u.Whole && len(u.Clusters)+len(u.Gone)+len(u.Labels) == 0 && u.Rollouts == nil && slices.Equal(before.NotRead, now.NotRead) {
+	if !u.Whole && len(u.Clusters)+len(u.Gone)+len(u.Labels) == 0 && u.Rollouts == nil && u.Groups == nil && slices.Equal(before.NotRead, now.NotRead) {
 		return nil
 	}
 	return u
@@ -91,6 +91,22 @@ func rowsSince(before, now *report.Report) (changed []report.Row, gone []string)
 		}
 	}
 	return changed, gone
+}
+
+// labelsSince returns the labels that differ from before, nil where there are none any more, but not of the clusters that are gone.
+func labelsSince(before, now map[string]map[string]string, gone []string) map[string]map[string]string {
+	changed := map[string]map[string]string{}
+	for name, labels := range now {
+		if known, ok := before[name]; !ok || !maps.Equal(known, labels) {
+			changed[name] = labels
+		}
+	}
+	for name := range before {
+		if _, ok := now[name]; !ok && !slices.Contains(gone, name) {
+			changed[name] = nil
+		}
+	}
+	return changed
 }
 
 // board holds the state for the pages that are open. Its zero value has nothing.

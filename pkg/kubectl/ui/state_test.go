@@ -1,6 +1,8 @@
 package ui
 
 import (
+	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -43,19 +45,21 @@ func TestUpdateOf(t *testing.T) {
 		{name: "nothing was read yet", now: state{}, want: nil},
 		{name: "rollouts were read, the clusters not yet", now: state{Rollouts: []Rollout{rollout}}, want: nil},
 		{name: "a page that knows nothing gets everything", now: fleetOf(eu, synced, other),
-			want: &Update{Whole: true, Clusters: []report.Row{synced, other}, Totals: report.Totals{Clusters: 2}, Labels: eu, Rollouts: &Rollouts{}}},
+			want: &Update{Whole: true, Clusters: []report.Row{synced, other}, Totals: report.Totals{Clusters: 2}, Labels: eu, Rollouts: &Rollouts{}, Groups: []PlacementGroups{}}},
 		{name: "nothing changed", before: fleetOf(eu, synced), now: fleetOf(eu, synced), want: nil},
 		{name: "only the time went on", before: fleetOf(eu, synced),
 			now: with(fleetOf(eu, synced), func(s *state) { s.Time = metav1.NewTime(noon.Add(time.Minute)) }), want: nil},
 		{name: "one cluster of two changed", before: fleetOf(none, synced, other), now: fleetOf(none, waiting, other),
 			want: &Update{Clusters: []report.Row{waiting}, Totals: report.Totals{Clusters: 2}, Labels: none}},
-		{name: "a cluster is gone", before: fleetOf(none, synced, other), now: fleetOf(none, other),
+		{name: "a cluster is gone", before: fleetOf(eu, synced, other), now: fleetOf(none, other),
 			want: &Update{Gone: []string{"a"}, Totals: report.Totals{Clusters: 1}, Labels: none}},
 		{name: "a cluster is new", before: fleetOf(none, other), now: fleetOf(eu, synced, other),
 			want: &Update{Clusters: []report.Row{synced}, Totals: report.Totals{Clusters: 2}, Labels: eu}},
 		{name: "only labels changed", before: fleetOf(eu, synced), now: fleetOf(us, synced),
 			want: &Update{Totals: report.Totals{Clusters: 1}, Labels: us}},
 		{name: "a cluster lost its last label", before: fleetOf(eu, synced), now: fleetOf(map[string]map[string]string{"a": nil}, synced),
+			want: &Update{Totals: report.Totals{Clusters: 1}, Labels: map[string]map[string]string{"a": nil}}},
+		{name: "the ManagedCluster was deleted, and the add-on is left over", before: fleetOf(eu, synced), now: fleetOf(none, synced),
 			want: &Update{Totals: report.Totals{Clusters: 1}, Labels: map[string]map[string]string{"a": nil}}},
 		{name: "a resource can no longer be read", before: fleetOf(none, synced),
 			now:  with(fleetOf(none, synced), func(s *state) { s.NotRead = refused }),
@@ -65,7 +69,12 @@ func TestUpdateOf(t *testing.T) {
 		{name: "a rollout began", before: fleetOf(none, synced), now: with(fleetOf(none, synced), func(s *state) { s.Rollouts = []Rollout{rollout} }),
 			want: &Update{Totals: report.Totals{Clusters: 1}, Labels: none, Rollouts: &Rollouts{All: []Rollout{rollout}}}},
 		{name: "a group changed", before: fleetOf(none, synced), now: with(fleetOf(none, synced), func(s *state) { s.Groups = groups }),
-			want: &Update{Totals: report.Totals{Clusters: 1}, Labels: none, Rollouts: &Rollouts{Groups: groups}}},
+			want: &Update{Totals: report.Totals{Clusters: 1}, Labels: none, Groups: groups}},
+		{name: "no group is left", before: with(fleetOf(none, synced), func(s *state) { s.Groups = groups }), now: fleetOf(none, synced),
+			want: &Update{Totals: report.Totals{Clusters: 1}, Labels: none, Groups: []PlacementGroups{}}},
+		{name: "a rollout goes on, and its groups are the same", before: with(fleetOf(none, synced), func(s *state) { s.Groups = groups }),
+			now:  with(fleetOf(none, synced), func(s *state) { s.Groups, s.Rollouts = groups, []Rollout{rollout} }),
+			want: &Update{Totals: report.Totals{Clusters: 1}, Labels: none, Rollouts: &Rollouts{All: []Rollout{rollout}}}},
 		{name: "rollouts cannot be read", before: fleetOf(none, synced),
 			now:  with(fleetOf(none, synced), func(s *state) { s.RolloutsError = "forbidden" }),
 			want: &Update{Totals: report.Totals{Clusters: 1}, Labels: none, Rollouts: &Rollouts{Error: "forbidden"}}},
@@ -78,6 +87,22 @@ func TestUpdateOf(t *testing.T) {
 				t.Errorf("update (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestUpdateText: a page tells by the text whether there are groups, or none that changed.
+func TestUpdateText(t *testing.T) {
+	for _, test := range []struct {
+		update Update
+		want   bool
+	}{{Update{}, false}, {Update{Groups: []PlacementGroups{}}, true}} {
+		text, err := json.Marshal(test.update)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(string(text), `"groups":[]`); got != test.want {
+			t.Errorf("%s", text)
+		}
 	}
 }
 

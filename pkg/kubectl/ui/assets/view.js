@@ -29,7 +29,7 @@ export function rank(state) {
 
 // emptyFleet is what a page knows before the first update.
 export function emptyFleet() {
-  return { time: null, rows: new Map(), labels: new Map(), totals: null, notRead: [], rollouts: { all: [], groups: [], error: "" } };
+  return { time: null, rows: new Map(), labels: new Map(), totals: null, notRead: [], rollouts: { all: [], error: "" }, groups: [] };
 }
 
 // apply returns the fleet after an update of the program.
@@ -42,8 +42,8 @@ export function apply(fleet, update) {
     rows.delete(name);
     labels.delete(name);
   }
-  const rollouts = update.rollouts ? { all: update.rollouts.all ?? [], groups: update.rollouts.groups ?? [], error: update.rollouts.error ?? "" } : known.rollouts;
-  return { time: update.time, rows, labels, totals: update.totals, notRead: update.notRead ?? [], rollouts };
+  const rollouts = update.rollouts ? { all: update.rollouts.all ?? [], error: update.rollouts.error ?? "" } : known.rollouts;
+  return { time: update.time, rows, labels, totals: update.totals, notRead: update.notRead ?? [], rollouts, groups: update.groups ?? known.groups };
 }
 
 // isSelector reports whether a filter is a label selector. No name of a cluster has one of these characters or a space.
@@ -68,13 +68,13 @@ export function groupings(fleet) {
     for (const key of Object.keys(of)) if (key !== clusterSet && !key.startsWith("feature.open-cluster-management.io/")) keys.add(key);
   }
   return [["state", "state"], ["set", "cluster set"],
-    ...fleet.rollouts.groups.map((g) => ["placement:" + g.placement, "rollout group of Placement " + g.placement]),
+    ...fleet.groups.map((g) => ["placement:" + g.placement, "rollout group of Placement " + g.placement]),
     ...[...keys].sort().map((key) => ["label:" + key, "label " + key])];
 }
 
 // group returns the rows in groups, with a title each. The groups with the worst clusters come first, and so do these in a group.
 export function group(fleet, rows, by) {
-  const placement = by.startsWith("placement:") && fleet.rollouts.groups.find((g) => "placement:" + g.placement === by);
+  const placement = by.startsWith("placement:") && fleet.groups.find((g) => "placement:" + g.placement === by);
   const titleOf = (row) => {
     const labels = fleet.labels.get(row.name) ?? {};
     if (by === "set") return labels[clusterSet] ?? "no cluster set";
