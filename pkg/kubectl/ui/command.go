@@ -102,7 +102,7 @@ func serve(ctx context.Context, listener net.Listener, s *server, config *rest.C
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	g := &guard{host: listener.Addr().String(), token: newToken(), page: page}
+	g := &guard{host: hostOf(listener.Addr()), token: newToken(), page: page}
 	group, ctx := errgroup.WithContext(ctx)
 	web := &http.Server{Handler: g, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, ErrorLog: klog.NewStandardLogger("WARNING"),
 		BaseContext: func(net.Listener) context.Context { return ctx }}

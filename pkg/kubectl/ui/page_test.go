@@ -3,12 +3,14 @@ package ui
 import (
 	"io"
 	"io/fs"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -46,6 +48,14 @@ func TestGuard(t *testing.T) {
 		{name: "an image of a page elsewhere", path: "/secret/", header: http.Header{"Sec-Fetch-Site": {"cross-site"}}, want: http.StatusForbidden},
 		{name: "a page on another port of this machine", path: "/secret/", header: http.Header{"Sec-Fetch-Site": {"same-site"}},
 			want: http.StatusForbidden},
+		{name: "a link of a page elsewhere", path: "/secret/", header: navigation("cross-site", "document"), want: http.StatusOK, body: "page /"},
+		{name: "such a link to a question", path: "/secret/cluster", header: navigation("cross-site", "document"), want: http.StatusForbidden},
+		{name: "such a link without the token", path: "/secreu/", header: navigation("cross-site", "document"), want: http.StatusNotFound},
+		{name: "a form of a page elsewhere", method: http.MethodPost, path: "/secret/", header: navigation("cross-site", "document"), want: http.StatusForbidden},
+		{name: "a frame of a page elsewhere", path: "/secret/", header: navigation("cross-site", "iframe"), want: http.StatusForbidden},
+		{name: "without the last slash", path: "/secret", want: http.StatusFound},
+		{name: "such a link without the last slash", path: "/secret", header: navigation("cross-site", "document"), want: http.StatusFound},
+		{name: "another token without the last slash", path: "/secreu", want: http.StatusNotFound},
 		{name: "a write", method: http.MethodPost, path: "/secret/", want: http.StatusMethodNotAllowed},
 		{name: "a preflight request", method: http.MethodOptions, path: "/secret/", want: http.StatusMethodNotAllowed},
 	} {
@@ -81,6 +91,54 @@ func TestGuard(t *testing.T) {
 				t.Errorf("another origin may read it: %q", got)
 			}
 		})
+	}
+}
+
+// navigation is what a browser sends that opens a page by a link.
+func navigation(site, destination string) http.Header {
+	return http.Header{"Sec-Fetch-Site": {site}, "Sec-Fetch-Mode": {"navigate"}, "Sec-Fetch-Dest": {destination}}
+}
+
+// TestLastSlash: the page's own URLs are relative.
+func TestLastSlash(t *testing.T) {
+	g := &guard{host: "127.0.0.1:8001", token: "secret", page: http.NotFoundHandler()}
+	answer := httptest.NewRecorder()
+	g.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "http://127.0.0.1:8001/secret", nil))
+	if got := answer.Header().Get("Location"); got != "/secret/" {
+		t.Errorf("it leads to %q, want %q", got, "/secret/")
+	}
+}
+
+// TestHostOf: a browser leaves out the port of HTTP.
+func TestHostOf(t *testing.T) {
+	for port, want := range map[int]string{80: "127.0.0.1", 8080: "127.0.0.1:8080"} {
+		if got := hostOf(&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port}); got != want {
+			t.Errorf("port %d: got %q, want %q", port, got, want)
+		}
+	}
+}
+
+// TestNoBody: a request of somebody who does not know the URL cannot hold a connection by a body that does not come.
+func TestNoBody(t *testing.T) {
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := &http.Server{Handler: &guard{host: hostOf(listener.Addr()), token: "secret", page: http.NotFoundHandler()}, ReadHeaderTimeout: time.Minute}
+	go func() { _ = web.Serve(listener) }()
+	defer func() { _ = web.Close() }()
+	connection, err := new(net.Dialer).DialContext(t.Context(), "tcp", listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = connection.Close() }()
+	_ = connection.SetDeadline(time.Now().Add(10 * time.Second))
+	if _, err := io.WriteString(connection, "POST / HTTP/1.1\r\nHost: evil.example\r\nContent-Length: 100000\r\n\r\nbegin"); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := io.ReadAll(connection)
+	if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 403 ") {
+		t.Errorf("got %q, %v, want a refusal and the end of the connection", answer, err)
 	}
 }
 
