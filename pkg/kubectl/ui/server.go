@@ -17,13 +17,17 @@ import (
 )
 
 const (
-	// aliveEvery is how often a page without news is sent a comment. It shows both that the other is still there.
+	// aliveEvery is how often a page is sent an event that only shows that the program is still there. app.js waits for two.
 	aliveEvery = 10 * time.Second
+	// alive is that event. The script of a page sees no comment.
+	alive = "event: alive\ndata: {}\n\n"
 	// writeTimeout is how long a page may take to read an update.
 	writeTimeout = 30 * time.Second
-	// mostExaminations is how many clusters are examined at a time. Each takes some 15 requests to the hub.
+	// mostExaminations is how many clusters are examined at a time. Each takes some two dozen requests to the hub.
 	mostExaminations = 4
 	examineTimeout   = time.Minute
+	// slotTimeout is how long a question waits for the others.
+	slotTimeout = 20 * time.Second
 )
 
 // server answers the page.
@@ -62,15 +66,15 @@ func (s *server) updates(w http.ResponseWriter, r *http.Request) {
 	changed, closePage := s.board.open()
 	defer closePage()
 	w.Header().Set("Content-Type", "text/event-stream")
-	alive := s.clock.NewTicker(aliveEvery)
-	defer alive.Stop()
+	ticker := s.clock.NewTicker(aliveEvery)
+	defer ticker.Stop()
 	send := func(text string) error {
 		control := http.NewResponseController(w)
 		deadline := control.SetWriteDeadline(time.Now().Add(writeTimeout)) //nolint:forbidigo // the connection's clock
 		_, err := fmt.Fprint(w, text)
 		return errors.Join(deadline, err, control.Flush())
 	}
-	if send(": kubectl helloworld ui\n\n") != nil {
+	if send(alive) != nil {
 		return
 	}
 	var known state
@@ -78,8 +82,8 @@ func (s *server) updates(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-r.Context().Done():
 			return
-		case <-alive.C():
-			if send(": alive\n\n") != nil {
+		case <-ticker.C():
+			if send(alive) != nil {
 				return
 			}
 		case <-changed:
@@ -116,14 +120,13 @@ func (s *server) selected(w http.ResponseWriter, r *http.Request) {
 
 // cluster answers what doctor finds on a cluster.
 func (s *server) cluster(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), examineTimeout)
-	defer cancel()
-	select {
-	case s.examining <- struct{}{}:
-		defer func() { <-s.examining }()
-	case <-ctx.Done():
+	if !s.reserve(r.Context()) {
+		http.Error(w, fmt.Sprintf("%d clusters are examined already, and none was done within %v: select the cluster again", mostExaminations, slotTimeout), http.StatusServiceUnavailable)
 		return
 	}
+	defer func() { <-s.examining }()
+	ctx, cancel := context.WithTimeout(r.Context(), examineTimeout)
+	defer cancel()
 	name := r.URL.Query().Get("name")
 	if _, known := s.board.get().rows()[name]; !known {
 		http.Error(w, fmt.Sprintf("the hub has no cluster %q", name), http.StatusNotFound)
@@ -135,6 +138,19 @@ func (s *server) cluster(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	answer(w, examination)
+}
+
+// reserve waits until another cluster can be examined, and reports whether it can.
+func (s *server) reserve(ctx context.Context) bool {
+	timer := s.clock.NewTimer(slotTimeout)
+	defer timer.Stop()
+	select {
+	case s.examining <- struct{}{}:
+		return true
+	case <-timer.C():
+	case <-ctx.Done(): // the page has given up
+	}
+	return false
 }
 
 func answer(w http.ResponseWriter, value any) {

@@ -56,7 +56,7 @@ func get(t *testing.T, url string) (int, string) {
 	return response.StatusCode, string(body)
 }
 
-// TestUpdates: a page gets everything first, then what changes, and a comment when nothing does.
+// TestUpdates: a page gets everything first, then what changes, and an event when nothing does. Its script sees no comment.
 func TestUpdates(t *testing.T) {
 	s, clock, url := testServer(t)
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/updates", nil)
@@ -90,18 +90,20 @@ func TestUpdates(t *testing.T) {
 		}
 		return u
 	}
-	if got := next(); got != ": kubectl helloworld ui" {
-		t.Errorf("the first line is %q", got)
+	alive := func(when string) {
+		t.Helper()
+		if event, data := next(), next(); event != "event: alive" || data != "data: {}" {
+			t.Errorf("%s: %q, %q, want an event with data", when, event, data)
+		}
 	}
+	alive("in the beginning")
 	row := report.Row{Name: "a", State: report.Synced, Well: true, Message: "two\nlines"}
 	s.board.change(func(now *state) { *now = fleetOf(nil, row) })
 	if u := update(); !u.Whole || len(u.Clusters) != 1 || u.Clusters[0].Message != row.Message {
 		t.Errorf("first update: %+v", u)
 	}
 	clock.Step(aliveEvery)
-	if got := next(); got != ": alive" {
-		t.Errorf("after %v without news: %q", aliveEvery, got)
-	}
+	alive("without news")
 	s.board.change(func(now *state) { *now = fleetOf(nil) })
 	if u := update(); u.Whole || len(u.Gone) != 1 {
 		t.Errorf("second update: %+v", u)
@@ -196,6 +198,52 @@ func TestMostExaminations(t *testing.T) {
 	}
 	if got := most.Load(); got != mostExaminations {
 		t.Errorf("%d clusters were examined at a time, want %d", got, mostExaminations)
+	}
+}
+
+// TestNoSlot: a question that waits too long for others is answered, and one that is given up frees its place.
+func TestNoSlot(t *testing.T) {
+	s, clock, url := testServer(t)
+	s.board.change(func(now *state) { *now = fleetOf(nil, report.Row{Name: "a"}) })
+	ended := make(chan error, mostExaminations)
+	s.examine = func(ctx context.Context, _ string, _ time.Time) (*doctor.Examination, error) {
+		<-ctx.Done()
+		ended <- ctx.Err()
+		return nil, ctx.Err()
+	}
+	ctx, giveUp := context.WithCancel(t.Context())
+	defer giveUp()
+	for range mostExaminations {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/cluster?name=a", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			if response, err := http.DefaultClient.Do(request); err == nil {
+				_ = response.Body.Close()
+			}
+		}()
+	}
+	for len(s.examining) < mostExaminations || clock.HasWaiters() {
+		time.Sleep(time.Millisecond)
+	}
+	answered := make(chan int)
+	go func() {
+		code, _ := get(t, url+"/cluster?name=a")
+		answered <- code
+	}()
+	for !clock.HasWaiters() {
+		time.Sleep(time.Millisecond)
+	}
+	clock.Step(slotTimeout)
+	if code := <-answered; code != http.StatusServiceUnavailable {
+		t.Errorf("got %d, want %d", code, http.StatusServiceUnavailable)
+	}
+	giveUp()
+	for range mostExaminations {
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("a question that was given up ended by %v", err)
+		}
 	}
 }
 
