@@ -103,9 +103,37 @@ func serve(ctx context.Context, listener net.Listener, s *server, config *rest.C
 		return errors.Join(err, listener.Close())
 	}
 	g := &guard{host: hostOf(listener.Addr()), token: newToken(), page: page}
-	group, ctx := errgroup.WithContext(ctx)
-	web := &http.Server{Handler: g, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, ErrorLog: klog.NewStandardLogger("WARNING"),
+	group, running := errgroup.WithContext(ctx)
+	group.Go(func() error { return serveWeb(running, listener, g) })
+	group.Go(func() error {
+		return status.Follow(running, config, s.clock, func(fleet status.Fleet) error {
+			s.board.change(func(now *state) { now.Fleet = fleet })
+			return nil
+		})
+	})
+	group.Go(func() error {
+		followed.follow(running, func(all []Rollout, groups []PlacementGroups, problem string) {
+			s.board.change(func(now *state) { now.Rollouts, now.Groups, now.RolloutsError = all, groups, problem })
+		})
+		return nil
+	})
+	group.Go(func() error {
+		if _, err := fmt.Fprintf(out, "the fleet of %s is at\n\n  http://%s/%s/\n\nuntil Ctrl-C\n", config.Host, g.host, g.token); err != nil {
+			return fmt.Errorf("print the page's URL: %w", err)
+		}
+		return nil
+	})
+	if err := group.Wait(); ctx.Err() == nil {
+		return err
+	}
+	return nil // a person has ended it, maybe before the hub had answered
+}
+
+// serveWeb serves HTTP until ctx ends.
+func serveWeb(ctx context.Context, listener net.Listener, handler http.Handler) error {
+	web := &http.Server{Handler: handler, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, ErrorLog: klog.NewStandardLogger("WARNING"),
 		BaseContext: func(net.Listener) context.Context { return ctx }}
+	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		if err := web.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			return fmt.Errorf("serve the page: %w", err)
@@ -121,20 +149,5 @@ func serve(ctx context.Context, listener net.Listener, s *server, config *rest.C
 		}
 		return nil
 	})
-	group.Go(func() error {
-		return status.Follow(ctx, config, s.clock, func(fleet status.Fleet) error {
-			s.board.change(func(now *state) { now.Fleet = fleet })
-			return nil
-		})
-	})
-	group.Go(func() error {
-		followed.follow(ctx, func(all []Rollout, groups []PlacementGroups, problem string) {
-			s.board.change(func(now *state) { now.Rollouts, now.Groups, now.RolloutsError = all, groups, problem })
-		})
-		return nil
-	})
-	if _, err := fmt.Fprintf(out, "the fleet of %s is at\n\n  http://%s/%s/\n\nuntil Ctrl-C\n", config.Host, g.host, g.token); err != nil {
-		return errors.Join(err, group.Wait())
-	}
 	return group.Wait()
 }

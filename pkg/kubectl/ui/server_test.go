@@ -247,6 +247,55 @@ func TestNoSlot(t *testing.T) {
 	}
 }
 
+// hanging serves a page whose hub does not answer, until ctx ends, and returns what serve does.
+func hanging(ctx context.Context, t *testing.T, out io.Writer) error {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	hub := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	defer hub.Close()
+	ended := make(chan error, 1)
+	go func() {
+		s := newServer(genericclioptions.NewTestConfigFlags(), clocktesting.NewFakeClock(noon.Time))
+		ended <- serve(ctx, listener, s, &rest.Config{Host: hub.URL}, out)
+	}()
+	select {
+	case err := <-ended:
+		return err
+	case <-time.After(time.Minute):
+		t.Fatal("it does not end")
+		return nil
+	}
+}
+
+// written cancels a context when something is written, or fails.
+type written struct {
+	cancel context.CancelFunc
+	err    error
+}
+
+func (w written) Write(p []byte) (int, error) {
+	w.cancel()
+	return len(p), w.err
+}
+
+// TestServeInterrupted: Ctrl-C is no failure, even before the hub was read.
+func TestServeInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	if err := hanging(ctx, t, written{cancel, nil}); err != nil {
+		t.Errorf("got %v after an interrupt", err)
+	}
+}
+
+// TestServeWithoutOutput: a URL that nobody sees is a reason to end.
+func TestServeWithoutOutput(t *testing.T) {
+	if err := hanging(t.Context(), t, written{func() {}, io.ErrClosedPipe}); !errors.Is(err, io.ErrClosedPipe) {
+		t.Errorf("got %v, want %v", err, io.ErrClosedPipe)
+	}
+}
+
 // TestServeEndsWithoutHub: a hub that cannot be asked is said, and nothing is left behind.
 func TestServeEndsWithoutHub(t *testing.T) {
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
