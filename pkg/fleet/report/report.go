@@ -33,6 +33,8 @@ type Report struct {
 type NotRead struct {
 	Resource string `json:"resource"`
 	Error    string `json:"error"`
+	// Stale reports whether the report has what was read of it before.
+	Stale bool `json:"stale,omitempty"`
 }
 
 // Totals counts clusters and ConfigMaps.

@@ -117,7 +117,7 @@ func (f *findings) notRead() []report.NotRead {
 	var all []report.NotRead
 	for i, r := range resourcesFor("") {
 		if err := f.results[i].err; err != nil && !(i == mirrors && errors.Is(err, errNotServed)) {
-			all = append(all, report.NotRead{Resource: r.kind, Error: err.Error()})
+			all = append(all, report.NotRead{Resource: r.kind, Error: err.Error(), Stale: f.results[i].entries != nil})
 		}
 	}
 	return all

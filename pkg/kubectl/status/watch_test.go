@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strings"
 	"sync"
@@ -14,6 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/clock"
+
+	"open-cluster-management.io/helloworld-addon/pkg/fleet/report"
 )
 
 // screen is an output that a test reads while the command writes.
@@ -132,6 +135,18 @@ func TestWatchKeeps(t *testing.T) {
 	}
 	if err := end(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestStale: what was read before an error stays in the report, and what could never be read is not there.
+func TestStale(t *testing.T) {
+	found := &findings{}
+	found.results[works].err = errors.New("forbidden")
+	change{resource: mirrors, all: &result{entries: map[string]entry{}}}.apply(found)
+	change{resource: mirrors, all: &result{err: errors.New("etcd is away")}}.apply(found)
+	want := []report.NotRead{{Resource: "ConfigMapMirrors", Error: "etcd is away", Stale: true}, {Resource: "ManifestWorks", Error: "forbidden"}}
+	if diff := cmp.Diff(want, found.notRead()); diff != "" {
+		t.Errorf("not read (-want +got):\n%s", diff)
 	}
 }
 
