@@ -54,7 +54,7 @@ func Examine(ctx context.Context, config genericclioptions.RESTClientGetter, clu
 	if facts.AddOn != nil {
 		examination.Conditions = facts.AddOn.Status.Conditions
 	}
-	if facts.Mirror != nil {
+	if facts.Mirror != nil && facts.Mirror.Status != nil {
 		examination.NotSynced = slices.DeleteFunc(slices.Clone(facts.Mirror.Status.ConfigMaps), func(c v1alpha1.MirroredConfigMap) bool {
 			return c.State == v1alpha1.MirrorSynced
 		})
