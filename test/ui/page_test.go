@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -66,6 +67,8 @@ func TestPage(t *testing.T) {
 		}
 		p.clean(t)
 	})
+	// Soon, since doctor finds more on an add-on that is enabled for a minute.
+	t.Run("pictures", func(t *testing.T) { pictures(t, fresh) })
 	t.Run("a change is shown", func(t *testing.T) {
 		p := fresh(t)
 		h.putAll(t, []member{{name: "zurich", clusterSet: "europe", total: 1}})
@@ -95,6 +98,7 @@ func TestPage(t *testing.T) {
 		p := fresh(t)
 		p.do(t, chromedp.SendKeys(chromedp.CSS("#filter"), "region in eu"))
 		p.await(t, text("#filter-error")+`.startsWith("The label selector is not valid: ")`)
+		p.reported(t, "status of 400")
 		p.do(t, chromedp.Evaluate[chromedp.Void](`(() => { const f = document.getElementById("filter"); f.value = ""; f.dispatchEvent(new Event("input")) })()`))
 		p.await(t, text("#filter-error")+` === ""`)
 		p.do(t, chromedp.Click(chromedp.Search(`//ul[@id="legend"]//button[contains(., "Conflict")]`)))
@@ -216,12 +220,12 @@ func TestPage(t *testing.T) {
 		if evaluate[bool](t, p, `(() => { try { document.body.insertAdjacentHTML("beforeend", "<b>x</b>"); return true } catch { return false } })()`) {
 			t.Error("the policy lets text become markup")
 		}
+		p.reported(t, "requires 'TrustedHTML' assignment")
 		h.remove(t, "hostile")
 		p.await(t, `!document.querySelector("[data-cluster=hostile]")`)
 		p.clean(t)
 	})
 	t.Run("other pages", func(t *testing.T) { otherPages(chromium, t, url) })
-	t.Run("pictures", func(t *testing.T) { pictures(t, fresh) })
 	t.Run("the hub goes away and comes back", func(t *testing.T) {
 		p := fresh(t)
 		sandbox(t, "stop", "hub/kube-apiserver")
@@ -248,31 +252,45 @@ func TestProgramEnds(t *testing.T) {
 	p.await(t, text("#connection")+`.startsWith("not connected")`)
 }
 
-// otherPages: pages of other origins, and names that DNS rebinds, get nothing.
+// otherPages: pages of other origins, and names that DNS rebinds, get nothing. The browser keeps the answer from such a page by its
+// own rules, for example https://fetch.spec.whatwg.org/#cors-check. The program does not rely on them: it refuses the request, so
+// the answer, which the debugger sees, has nothing either.
 func otherPages(chromium context.Context, t *testing.T, url string) {
 	evil := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
-		_, _ = io.WriteString(w, "<!doctype html><title>evil</title>")
+		_, _ = io.WriteString(w, "<!doctype html><title>evil</title><link rel=icon href=data:,><a href='"+url+"'>link</a>")
 	}))
 	defer evil.Close()
 	for _, from := range []string{evil.URL, strings.Replace(evil.URL, "127.0.0.1", "evil.example", 1)} {
 		p := open(chromium, t, from)
 		p.await(t, `document.title === "evil"`)
-		for name, try := range map[string]string{
-			"fetch":          `fetch(URL + "updates").then((r) => r.text()).catch(() => "refused")`,
-			"fetch, no cors": `fetch(URL + "cluster?name=paris", {mode: "no-cors"}).then((r) => r.status === 0 ? "refused" : r.text()).catch(() => "refused")`,
-			"script":         `new Promise((done) => { const s = document.createElement("script"); s.src = URL + "app.js"; s.onload = () => done("loaded"); s.onerror = () => done("refused"); document.head.append(s) })`,
-			"events":         `new Promise((done) => { const e = new EventSource(URL + "updates"); e.onmessage = (m) => done(m.data); e.onerror = () => { e.close(); done("refused") } })`,
-			"frame":          `new Promise((done) => { const f = document.createElement("iframe"); f.src = URL; f.onload = () => { try { done(f.contentDocument.body.innerText || "refused") } catch { done("refused") } }; document.body.append(f) })`,
+		for _, try := range []struct{ name, path, script string }{
+			{"fetch", "updates", `fetch(URL).then((r) => r.text()).catch(() => "refused")`},
+			{"fetch, no cors", "cluster?name=paris", `fetch(URL, {mode: "no-cors"}).then((r) => r.status === 0 ? "refused" : r.text()).catch(() => "refused")`},
+			{"script", "app.js", `new Promise((done) => { const s = document.createElement("script"); s.src = URL; s.onload = () => done("loaded"); s.onerror = () => done("refused"); document.head.append(s) })`},
+			{"events", "updates", `new Promise((done) => { const e = new EventSource(URL); e.onmessage = (m) => done(m.data); e.onerror = () => { e.close(); done("refused") } })`},
+			{"frame", "", `new Promise((done) => { const f = document.createElement("iframe"); f.src = URL; f.onload = () => { try { done(f.contentDocument.body.innerText || "refused") } catch { done("refused") } }; document.body.append(f) })`},
 		} {
-			quoted, err := json.Marshal(url)
+			asked := url + try.path
+			quoted, err := json.Marshal(asked)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := evaluate[string](t, p, strings.ReplaceAll(try, "URL", string(quoted))); got != "refused" {
-				t.Errorf("%s from %s: %q", name, from, got)
+			before := len(p.answers.of(asked))
+			if got := evaluate[string](t, p, strings.ReplaceAll(try.script, "URL", string(quoted))); got != "refused" {
+				t.Errorf("%s from %s: %q", try.name, from, got)
+			}
+			codes := p.answers.of(asked)
+			for deadline := time.Now().Add(patience); len(codes) == before && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+				codes = p.answers.of(asked)
+			}
+			if len(codes) == before || slices.ContainsFunc(codes, func(code int64) bool { return code != http.StatusForbidden }) {
+				t.Errorf("%s from %s: the program answered %d, want %d", try.name, from, codes, http.StatusForbidden)
 			}
 		}
+		// a person may follow a link, for example in a terminal that is a web page
+		p.do(t, chromedp.Click(chromedp.CSS("a")))
+		p.await(t, `document.querySelectorAll("#fleet .tile").length > 0 && window.opener === null`)
 	}
 	rebound := open(chromium, t, strings.Replace(url, "127.0.0.1", "evil.example", 1))
 	rebound.await(t, `document.body.innerText.includes("has no other name")`)

@@ -18,7 +18,7 @@ var assets embed.FS
 
 // contentTypes are those of the page's files. A file that is not listed is not served.
 var contentTypes = map[string]string{
-	"index.html": "text/html; charset=utf-8", "style.css": "text/css; charset=utf-8",
+	"index.html": "text/html; charset=utf-8", "icon.svg": "image/svg+xml", "style.css": "text/css; charset=utf-8",
 	"app.js": "text/javascript; charset=utf-8", "view.js": "text/javascript; charset=utf-8", "dom.js": "text/javascript; charset=utf-8", "panel.js": "text/javascript; charset=utf-8",
 }
 

@@ -200,7 +200,7 @@ updates.onmessage = (event) => {
   fleet = apply(fleet, update);
   if (relabelled && isSelector(filter)) select();
   else draw();
-  if (update.whole) requestAnimationFrame(() => performance.mark("drawn"));
+  if (update.whole) requestAnimationFrame(() => setTimeout(() => performance.mark("drawn")));
 };
 draw();
 
