@@ -9,10 +9,12 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	neturl "net/url"
 	"os"
 	"os/exec"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -240,16 +242,30 @@ func TestPage(t *testing.T) {
 	})
 }
 
-// TestProgramEnds: a page says so when its program has ended.
-func TestProgramEnds(t *testing.T) {
+// TestConnection: a page says so when its program has ended, was started again, or is silent, and goes on when it can.
+func TestConnection(t *testing.T) {
 	chromium := browser(t)
 	url, program := serve(t, os.Getenv("HUB_KUBECONFIG"))
 	p := open(chromium, t, url)
 	p.await(t, text("#connection")+` === "live"`)
+	if err := program.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	p.await(t, text("#connection")+`.endsWith("trying again")`)
+	if err := program.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	p.await(t, text("#connection")+` === "live"`)
 	if err := program.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	p.await(t, text("#connection")+`.startsWith("not connected")`)
+	p.await(t, text("#connection")+`.endsWith("trying again")`)
+	parsed, err := neturl.Parse(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	serve(t, os.Getenv("HUB_KUBECONFIG"), "--port="+parsed.Port())
+	p.await(t, text("#connection")+`.endsWith("open the URL that it printed")`)
 }
 
 // otherPages: pages of other origins, and names that DNS rebinds, get nothing. The browser keeps the answer from such a page by its

@@ -1,10 +1,13 @@
 // The page: it follows the program's updates, and draws what view.js decides.
-import { byId, focusIn, make } from "./dom.js";
+import { byId, focusIn, make, say } from "./dom.js";
 import { showCluster, showRollouts } from "./panel.js";
 import { apply, describe, emptyFleet, group, groupings, isSelector, legend, look, matching, step, summary } from "./view.js";
 
 // Tiles of so many clusters have their names on them.
 const mostNamed = 300;
+
+// The program sends something every 10 s. After a silence of so many milliseconds the connection is taken for dead.
+const silence = 25_000;
 
 let fleet = emptyFleet();
 let filter = "", grouping = "state", onlyState = "", selected = null;
@@ -192,15 +195,43 @@ byId("fleet").addEventListener("click", (event) => {
 byId("fleet").addEventListener("keydown", move);
 document.addEventListener("keydown", (event) => { if (event.key === "Escape") close(); });
 
-const updates = new EventSource("updates");
-updates.onopen = () => { byId("connection").textContent = "live"; };
-updates.onerror = () => { byId("connection").textContent = "not connected: kubectl helloworld ui does not answer, trying again"; };
-updates.onmessage = (event) => {
-  const update = JSON.parse(event.data), relabelled = Object.keys(update.labels ?? {}).length > 0;
-  fleet = apply(fleet, update);
-  if (relabelled && isSelector(filter)) select();
-  else draw();
-  if (update.whole) requestAnimationFrame(() => setTimeout(() => performance.mark("drawn")));
-};
-draw();
+let updates, quiet;
 
+// listen waits for the next event. An EventSource does not notice a connection that is dead, for example behind a forwarded port.
+function listen() {
+  clearTimeout(quiet);
+  quiet = setTimeout(() => {
+    say(byId("connection"), "not connected: kubectl helloworld ui does not answer, trying again");
+    connect();
+  }, silence);
+}
+
+function heard() {
+  say(byId("connection"), "live");
+  listen();
+}
+
+function connect() {
+  updates?.close();
+  updates = new EventSource("updates");
+  listen();
+  updates.onopen = heard;
+  updates.addEventListener("alive", heard);
+  updates.onmessage = (event) => {
+    heard();
+    const update = JSON.parse(event.data), relabelled = Object.keys(update.labels ?? {}).length > 0;
+    fleet = apply(fleet, update);
+    if (relabelled && isSelector(filter)) select();
+    else draw();
+    if (update.whole) requestAnimationFrame(() => setTimeout(() => performance.mark("drawn")));
+  };
+  updates.onerror = () => {
+    const refused = updates.readyState === EventSource.CLOSED; // the browser does not try again
+    if (refused) clearTimeout(quiet);
+    say(byId("connection"), refused ? "not connected: kubectl helloworld ui was started again: open the URL that it printed"
+      : "not connected: kubectl helloworld ui does not answer, trying again");
+  };
+}
+
+connect();
+draw();

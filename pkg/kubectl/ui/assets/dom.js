@@ -14,6 +14,11 @@ export function make(name, properties = {}, ...children) {
 
 export const byId = (id) => document.getElementById(id);
 
+// say replaces a text unless it is the same: a screen reader would say it again.
+export function say(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
 // focusIn remembers which element of a section has the focus, by its place among those that can have it, and returns a function that
 // gives it back after the section was drawn anew.
 export function focusIn(section) {
