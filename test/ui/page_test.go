@@ -227,6 +227,7 @@ func TestPage(t *testing.T) {
 		p.await(t, `!document.querySelector("[data-cluster=hostile]")`)
 		p.clean(t)
 	})
+	live(chromium, t, h, url, fresh)
 	t.Run("other pages", func(t *testing.T) { otherPages(chromium, t, url) })
 	t.Run("the hub goes away and comes back", func(t *testing.T) {
 		p := fresh(t)
@@ -266,6 +267,21 @@ func TestConnection(t *testing.T) {
 	}
 	serve(t, os.Getenv("HUB_KUBECONFIG"), "--port="+parsed.Port())
 	p.await(t, text("#connection")+`.endsWith("open the URL that it printed")`)
+}
+
+// TestAges: what a panel says of times does not stand still. The page's minute is a second here.
+func TestAges(t *testing.T) {
+	h := newHub(t, os.Getenv("HUB_KUBECONFIG"))
+	h.putAll(t, smallFleet())
+	url, _ := serve(t, h.kubeconfig)
+	p := openAfter(browser(t), t, `(() => { const real = setInterval; window.setInterval = (f, ms) => real(f, ms / 60) })()`, url)
+	p.await(t, `!!document.querySelector("[data-cluster=paris]")`)
+	p.do(t, chromedp.Click(chromedp.CSS(`[data-cluster=paris]`)))
+	p.await(t, text("#panel")+`.includes("Conditions")`)
+	p.do(t, script(`getSelection().selectAllChildren(document.querySelector("#panel code"))`),
+		script(`(() => { const real = Date.now; Date.now = () => real() + 86400e3 })()`))
+	p.await(t, text("#panel")+`.includes("Conflict for 4d") && `+text("#panel table")+`.includes("4d") && getSelection().toString() !== ""`)
+	p.clean(t)
 }
 
 // otherPages: pages of other origins, and names that DNS rebinds, get nothing. The browser keeps the answer from such a page by its

@@ -1,7 +1,7 @@
 // The only place that makes elements. Texts of clusters become text nodes, never markup.
 
-// make returns an element with properties and children: elements, or texts. Attributes begin with a lower-case letter and a dash
-// or are among those below; everything else is a property.
+// make returns an element with properties and children: elements, or texts. Attributes have a dash in their names or are among those
+// below; everything else is a property.
 export function make(name, properties = {}, ...children) {
   const element = document.createElement(name);
   for (const [key, value] of Object.entries(properties)) {
@@ -19,10 +19,19 @@ export function say(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
-// focusIn remembers which element of a section has the focus, by its place among those that can have it, and returns a function that
-// gives it back after the section was drawn anew.
+const kept = new WeakMap();
+
+// keep replaces the children of an element unless they are the same. Key is a text that is the same when they are.
+export function keep(element, key, children) {
+  if (kept.get(element) === key) return;
+  kept.set(element, key);
+  element.replaceChildren(...children());
+}
+
+// focusIn remembers which element of a section has the focus, and returns a function that gives it back after the section was drawn
+// anew: to the element with the same key, or the first of the section if there is none any more.
 export function focusIn(section) {
-  const all = () => [...section.querySelectorAll("button, summary, a, code, [tabindex]")];
-  const i = all().indexOf(document.activeElement);
-  return () => { if (i >= 0) all()[i]?.focus({ preventScroll: true }); };
+  const focused = document.activeElement, key = focused?.dataset.key;
+  if (!section.contains(focused)) return () => {};
+  return () => ([...section.querySelectorAll("[data-key]")].find((e) => e.dataset.key === key) ?? section.querySelector("h2, button"))?.focus({ preventScroll: true });
 }

@@ -1,6 +1,6 @@
 // The panels: a cluster, and the rollouts.
 import { byId, focusIn, make } from "./dom.js";
-import { age, count, look, until } from "./view.js";
+import { age, count, featureLabels, look, until } from "./view.js";
 
 const pages = "https://github.com/open-cluster-management-io/helloworld-addon/blob/main/";
 
@@ -13,9 +13,18 @@ function facts(pairs) {
   return make("dl", {}, ...pairs.filter(([, value]) => value).flatMap(([term, value]) => [make("dt", {}, term), make("dd", {}, value)]));
 }
 
+// when shows how long ago a time was, or how long it takes until then; refreshAges keeps it right.
+const when = (time, now) => time && make("time", { dateTime: time, className: "age" }, age(time, now));
+const expiry = (time, now) => make("time", { dateTime: time }, until(time, now));
+
+// refreshAges shows in the cluster's panel how long ago its times are now.
+export function refreshAges(now) {
+  for (const t of byId("panel").querySelectorAll("time")) t.textContent = (t.className === "age" ? age : until)(t.dateTime, now);
+}
+
 // command shows a command with a button that copies it.
 function command(text) {
-  const button = make("button", { type: "button", className: "copy", "aria-label": "Copy the command" }, "Copy");
+  const button = make("button", { type: "button", className: "copy", "aria-label": "Copy the command", "data-key": "copy " + text }, "Copy");
   button.addEventListener("click", async () => {
     try {
       await navigator.clipboard.writeText(text);
@@ -24,16 +33,16 @@ function command(text) {
       button.textContent = "Select it";
     }
   });
-  return make("div", { className: "command" }, make("code", { tabIndex: 0 }, text), button);
+  return make("div", { className: "command" }, make("code", { tabIndex: 0, "data-key": "command " + text }, text), button);
 }
 
-function finding(f) {
+function finding(f, opened) {
   return make("li", {},
     make("p", {}, make("strong", {}, f.reason), ": " + f.message),
-    f.consequences ? make("details", {}, make("summary", {}, count(f.consequences.length, "consequence")),
+    f.consequences ? make("details", { open: opened.has(f.reason), "data-reason": f.reason }, make("summary", { "data-key": "consequences " + f.reason }, count(f.consequences.length, "consequence")),
       make("ul", {}, ...f.consequences.map((c) => make("li", {}, make("strong", {}, c.reason), ": " + c.message)))) : null,
     ...(f.do ?? []).map((s) => make("div", { className: "step" }, make("p", {}, s.text), s.command ? command(s.command) : null)),
-    f.page ? make("p", {}, make("a", { href: pages + f.page, target: "_blank", rel: "noreferrer noopener" }, "More about it")) : null);
+    f.page ? make("p", {}, make("a", { href: pages + f.page, "data-key": "page " + f.reason, target: "_blank", rel: "noreferrer noopener" }, "More about it")) : null);
 }
 
 function table(caption, heads, rows) {
@@ -42,33 +51,37 @@ function table(caption, heads, rows) {
     make("tbody", {}, ...rows.map((cells) => make("tr", {}, ...cells.map((c) => make("td", {}, c))))));
 }
 
-// examined shows what doctor found.
-function examined(e, now) {
+// examined shows what doctor found. Opened are the reasons whose consequences a person looks at.
+function examined(e, now, opened) {
   const notRead = (e.notRead ?? []).map((n) => make("p", { className: "note" }, `Not judged: cannot read ${n.resource}: ${n.error}`));
   return [
     make("h3", {}, "Doctor"), ...notRead,
-    e.findings ? make("ol", { className: "findings" }, ...e.findings.map(finding)) : make("p", {}, "Nothing is wrong, as far as the hub tells."),
-    table("Not in sync", ["ConfigMap", "State", "For", "Why"], e.notSynced?.map((c) => [c.name, c.state, age(c.since, now), c.message ?? ""])),
-    table("Conditions", ["Condition", "Status", "For", "Message"], e.conditions?.map((c) => [c.type, `${c.status} (${c.reason})`, age(c.lastTransitionTime, now), c.message])),
-    table("Events", ["Before", "Reason", "Object", "Message"], e.events?.slice(0, 20).map((v) => [age(v.time, now), v.reason, v.object, v.message])),
+    e.findings ? make("ol", { className: "findings" }, ...e.findings.map((f) => finding(f, opened))) : make("p", {}, "Nothing is wrong, as far as the hub tells."),
+    table("Not in sync", ["ConfigMap", "State", "For", "Why"], e.notSynced?.map((c) => [c.name, c.state, when(c.since, now), c.message ?? ""])),
+    table("Conditions", ["Condition", "Status", "For", "Message"], e.conditions?.map((c) => [c.type, `${c.status} (${c.reason})`, when(c.lastTransitionTime, now), c.message])),
+    table("Events", ["Before", "Reason", "Object", "Message"], e.events?.slice(0, 20).map((v) => [when(v.time, now), v.reason, v.object, v.message])),
   ].filter((x) => x);
 }
+
+let shownCluster = ""; // the cluster that the panel was filled for
 
 // showCluster fills the cluster's panel. Answer is what doctor found, an error, or null while it is asked.
 export function showCluster(row, labels, answer, now, close) {
   const panel = byId("panel");
-  const closeButton = make("button", { type: "button", className: "close", "aria-label": "Close the panel" }, "✕");
+  const closeButton = make("button", { type: "button", className: "close", "aria-label": "Close the panel", "data-key": "close" }, "✕");
   closeButton.addEventListener("click", close);
+  const opened = new Set(shownCluster === row.name ? [...panel.querySelectorAll("details[open]")].map((d) => d.dataset.reason) : []);
+  shownCluster = row.name;
   const agent = row.agent && `${row.agent.version}${row.agent.running ? "" : " (not reported as running)"}`;
   const body = answer === null ? [make("p", { className: "note" }, "Asking the hub …")]
-    : answer.error ? [make("p", { className: "error" }, answer.error)] : examined(answer, now);
+    : answer.error ? [make("p", { className: "error" }, answer.error)] : examined(answer, now, opened);
   panel.replaceChildren(
-    make("div", { className: "panel-head" }, make("h2", { id: "panel-title", tabIndex: -1 }, row.name), closeButton),
-    make("p", {}, badge(row.state), row.since ? ` for ${age(row.since, now)}` : ""),
+    make("div", { className: "panel-head" }, make("h2", { id: "panel-title", tabIndex: -1, "data-key": "title" }, row.name), closeButton),
+    make("p", {}, badge(row.state), ...(row.since ? [" for ", when(row.since, now)] : [])),
     row.message ? make("p", { className: "message" }, row.message) : make("p", {}),
     facts([["ConfigMaps", row.configMaps && `${row.configMaps.synced} of ${row.configMaps.total} synced`], ["Available", row.available], ["Agent", agent],
-      ["Credentials expire", row.credentialsExpire && until(row.credentialsExpire, now)],
-      ["Labels", Object.entries(labels).map(([k, v]) => v ? `${k}=${v}` : k).filter((l) => !l.startsWith("feature.")).join("\n")]]),
+      ["Credentials expire", row.credentialsExpire && expiry(row.credentialsExpire, now)],
+      ["Labels", Object.entries(labels).map(([k, v]) => v ? `${k}=${v}` : k).filter((l) => !l.startsWith(featureLabels)).join("\n")]]),
     ...body);
   panel.hidden = false;
 }
@@ -92,12 +105,12 @@ export function showRollouts(rollouts) {
   section.hidden = rollouts.all.length === 0 && !rollouts.error;
   const was = new Map([...section.querySelectorAll("details")].map((d) => [d.dataset.name, d]));
   const restore = focusIn(section);
-  section.replaceChildren(make("h2", { id: "rollouts-title" }, "Rollouts"),
+  section.replaceChildren(make("h2", { id: "rollouts-title", tabIndex: -1 }, "Rollouts"),
     rollouts.error ? make("p", { className: "error" }, rollouts.error) : "",
     ...rollouts.all.map((r) => {
       const { name, sign } = look(states[r.state]), id = r.kind + r.name, before = was.get(id);
       const details = make("details", { open: before?.dataset.state === r.state ? before.open : r.state !== "Done" },
-        make("summary", {}, make("span", { className: `badge ${name}` }, make("span", { "aria-hidden": "true" }, sign), " " + r.state), ` ${r.kind} ${r.name}`),
+        make("summary", { "data-key": id }, make("span", { className: `badge ${name}` }, make("span", { "aria-hidden": "true" }, sign), " " + r.state), ` ${r.kind} ${r.name}`),
         make("p", { className: "message" }, r.message), r.warning ? make("p", { className: "note" }, r.warning) : "",
         r.summary ? bar(r.summary, "all clusters") : "",
         ...(r.steps ?? []).map((s) => bar(s.summary, `${s.placement}: ${s.group || "one group"}`)));

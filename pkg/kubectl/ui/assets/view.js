@@ -46,6 +46,9 @@ export function apply(fleet, update) {
   return { time: update.time, rows, labels, totals: update.totals, notRead: update.notRead ?? [], rollouts, groups: update.groups ?? known.groups };
 }
 
+// own returns a value of an object that was JSON, and not what every object of JavaScript has: a cluster or a label may be "constructor".
+const own = (object, key) => (Object.hasOwn(object ?? {}, key) ? object[key] : undefined);
+
 // isSelector reports whether a filter is a label selector. No name of a cluster has one of these characters or a space.
 export function isSelector(filter) {
   return /[=!,()/\s]/.test(filter.trim());
@@ -61,11 +64,14 @@ export function matching(fleet, filter, selected, state) {
 
 const clusterSet = "cluster.open-cluster-management.io/clusterset";
 
-// groupings returns by what the clusters can be grouped: [value, text]. Labels that OCM sets for each add-on are left out.
+// featureLabels is how the labels begin that OCM sets for each add-on.
+export const featureLabels = "feature.open-cluster-management.io/";
+
+// groupings returns by what the clusters can be grouped: [value, text]. OCM's labels of features are left out.
 export function groupings(fleet) {
   const keys = new Set();
   for (const of of fleet.labels.values()) {
-    for (const key of Object.keys(of)) if (key !== clusterSet && !key.startsWith("feature.open-cluster-management.io/")) keys.add(key);
+    for (const key of Object.keys(of)) if (key !== clusterSet && !key.startsWith(featureLabels)) keys.add(key);
   }
   return [["state", "state"], ["set", "cluster set"],
     ...fleet.groups.map((g) => ["placement:" + g.placement, "rollout group of Placement " + g.placement]),
@@ -77,9 +83,9 @@ export function group(fleet, rows, by) {
   const placement = by.startsWith("placement:") && fleet.groups.find((g) => "placement:" + g.placement === by);
   const titleOf = (row) => {
     const labels = fleet.labels.get(row.name) ?? {};
-    if (by === "set") return labels[clusterSet] ?? "no cluster set";
-    if (by.startsWith("label:")) return labels[by.slice("label:".length)] ?? "no such label";
-    if (placement) return placement.groups[row.name] ?? "not selected";
+    if (by === "set") return own(labels, clusterSet) ?? "no cluster set";
+    if (by.startsWith("label:")) return own(labels, by.slice("label:".length)) ?? "no such label";
+    if (placement) return own(placement.groups, row.name) ?? "not selected";
     return row.state;
   };
   const groups = new Map();
@@ -99,19 +105,28 @@ function compare(a, b) {
   return rank(a.state) - rank(b.state) || compareText(a.name, b.name);
 }
 
-// legend returns the states that clusters are in, worst first, with their numbers.
-export function legend(totals) {
-  return Object.entries(totals?.states ?? {}).filter(([, count]) => count > 0).sort(([a], [b]) => rank(a) - rank(b))
-    .map(([state, count]) => ({ state, count, ...look(state) }));
+// legend returns the states that clusters are in, and the chosen one, worst first, with their numbers.
+export function legend(totals, chosen) {
+  const states = totals?.states ?? {};
+  return [...new Set([...Object.keys(states).filter((state) => states[state] > 0), ...(chosen ? [chosen] : [])])].sort((a, b) => rank(a) - rank(b))
+    .map((state) => ({ state, count: own(states, state) ?? 0, ...look(state) }));
 }
 
-// summary returns the totals in a sentence.
-export function summary(totals) {
+// summary returns the totals in a sentence. Nothing is said of what was never read.
+export function summary(totals, notRead) {
   if (!totals) return "Reading the hub …";
   const { clusters, enabled, notWell, configMaps } = totals;
-  if (!enabled) return `${count(clusters, "cluster")}, none with the add-on`;
+  const unread = (resource) => notRead.some((n) => n.resource === resource && !n.stale);
+  const all = unread("ManagedClusters") ? `At least ${count(clusters, "cluster")}` : count(clusters, "cluster");
+  if (unread("ManagedClusterAddOns")) return `${all}. Which of them have the add-on is not known.`;
+  if (!enabled) return `${all}, none with the add-on`;
   const well = notWell ? `${count(notWell, "is", "are")} not well` : "all are well";
-  return `${count(clusters, "cluster")}, ${enabled} with the add-on: ${well}. ${configMaps.synced} of ${count(configMaps.total, "ConfigMap")} synced.`;
+  return `${all}, ${enabled} with the add-on: ${well}. ${configMaps.synced} of ${count(configMaps.total, "ConfigMap")} synced.`;
+}
+
+// problem returns what cannot be read, in a sentence.
+export function problem({ resource, error, stale }) {
+  return `Cannot read ${resource}: ${error}.` + (stale ? " What is shown of it is the last that was read." : "");
 }
 
 export function count(n, one, several = one + "s") {
