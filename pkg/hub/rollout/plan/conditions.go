@@ -129,6 +129,10 @@ func lost(addOn *addonv1beta1.ManagedClusterAddOn) bool {
 		addOn.Annotations[addonv1beta1.HostingClusterNameAnnotationKey] == ""
 }
 
+// newReplicaSetAvailable is the reason of a Deployment's condition Progressing after a rollout. It stays when a pod ends later.
+// https://kubernetes.io/docs/concepts/workloads/controllers/deployment/#complete-deployment
+const newReplicaSetAvailable = "NewReplicaSetAvailable"
+
 // degraded returns the condition Degraded, or nil to keep the present one while the
 // agent has StartGrace to become available. It returns the rest of that time.
 func degraded(cluster string, state State, down time.Duration) (*metav1.Condition, time.Duration) {
@@ -152,7 +156,11 @@ func degraded(cluster string, state State, down time.Duration) (*metav1.Conditio
 		return condition(metav1.ConditionTrue, ReasonAgentNotAvailable, "%s does not exist: OCM's work agent creates it again, or reports in the ManifestWork "+
 			"why it cannot: kubectl describe manifestwork -n %s", where, cluster), 0
 	}
-	return condition(metav1.ConditionTrue, ReasonAgentNotAvailable, "%s has no available pod (%s): %s", where, state.ProgressMessage, look), 0
+	why := fmt.Sprintf(" (%s)", state.ProgressMessage)
+	if state.ProgressReason == newReplicaSetAvailable {
+		why = "" // that of an earlier rollout
+	}
+	return condition(metav1.ConditionTrue, ReasonAgentNotAvailable, "%s has no available pod%s: %s", where, why, look), 0
 }
 
 // configurationValid returns the condition about the configuration, or nil where the

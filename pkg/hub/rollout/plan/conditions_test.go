@@ -64,6 +64,8 @@ func TestDegraded(t *testing.T) {
 		{name: "it starts", feedback: down(), down: 10 * time.Second, after: 20 * time.Second},
 		{name: "it does not come up", feedback: down(), down: 30 * time.Second, want: "True/AgentNotAvailable",
 			message: "has no available pod (ReplicaSet is progressing.): look at it there: kubectl describe deploy,rs,pod -n default"},
+		{name: "it was rolled out before: the message about that is none of the cause", down: 30 * time.Second, want: "True/AgentNotAvailable",
+			feedback: hubobjects.With(down(), feedbackProgressReason, "NewReplicaSetAvailable"), message: "has no available pod: look at it there"},
 		{name: "the work agent may put its Deployment back", feedback: hubobjects.RolledOut(), work: missing, down: 10 * time.Second, after: 20 * time.Second},
 		{name: "its Deployment is gone: the values of before stay in the status", feedback: hubobjects.RolledOut(), work: missing, down: 30 * time.Second,
 			want: "True/AgentNotAvailable", message: "does not exist"},
