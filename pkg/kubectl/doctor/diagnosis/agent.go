@@ -98,9 +98,12 @@ func pods(e *examination) {
 	w := e.Managed.Agent
 	describe := step("Look at its pod and the events", e.there("describe", "deploy,rs,pod", "-n", w.Deployment.Namespace, "-l", "app.kubernetes.io/name="+manifests.AgentName))
 	if failure := failureOf(w); failure != "" {
-		steps := []registration.Step{describe}
-		if strings.Contains(failure, "exceeded quota") {
-			steps = []registration.Step{step("Raise the quota, or make room in the namespace", e.there("get", "resourcequotas", "-n", w.Deployment.Namespace))}
+		steps := admissionSteps(failure, w.Deployment.Namespace, e.there)
+		switch {
+		case strings.Contains(failure, "error looking up service account"): // the ManifestWork has it
+			steps = e.workAgentSteps()
+		case len(steps) == 0:
+			steps = []registration.Step{describe}
 		}
 		e.add(AgentNotCreated, "the agent's pod cannot be created: "+failure, steps...)
 		return
@@ -128,7 +131,7 @@ func agentCredentials(e *examination) {
 	}
 	name := e.namespace() + "/" + manifests.HubKubeconfigSecret
 	if e.Managed.Secret == nil {
-		e.add(Reason(credentials.SecretMissing), fmt.Sprintf("the cluster has no Secret %s with the agent's credentials: OCM's registration agent has not written it", name), e.registrationLog())
+		e.add(Reason(credentials.SecretMissing), fmt.Sprintf("the cluster has no Secret %s with the agent's credentials: OCM's registration agent has not written it, or someone deleted it", name), e.registrationLog())
 		return
 	}
 	policy := credentials.Policy{Identity: credentials.Identity{ClusterName: e.Cluster, AddonName: manifests.AddonName}}
@@ -229,9 +232,9 @@ func lease(e *examination) {
 		e.add(LeaseNotRenewed, fmt.Sprintf("there is no Lease %s/%s on the cluster: the agent is not copying ConfigMaps", e.namespace(), manifests.AgentLease), e.agentLog())
 		return
 	}
-	if age := e.Now.Sub(l.Spec.RenewTime.Time); age > leaseLimit {
-		e.add(LeaseNotRenewed, fmt.Sprintf("the agent renewed its Lease %s/%s %s ago: it cannot read or write ConfigMaps on the hub or on the managed cluster",
-			l.Namespace, l.Name, age.Round(time.Second)), e.agentLog())
+	if age := e.Now.Sub(l.Spec.RenewTime.Time); age > leaseLate {
+		e.add(LeaseNotRenewed, fmt.Sprintf("the agent renewed its Lease %s/%s %s ago, and OCM takes it for lost after 5 minutes: it cannot write the Lease, "+
+			"or cannot read or write ConfigMaps on the hub or on the managed cluster", l.Namespace, l.Name, age.Round(time.Second)), e.agentLog())
 		return
 	}
 	available := e.condition(addonv1alpha1.ManagedClusterAddOnConditionAvailable)
@@ -241,9 +244,10 @@ func lease(e *examination) {
 	}
 }
 
-// leaseLimit is after how long OCM takes the agent for lost: five times the lease's duration of a minute.
+// leaseLate is after how long without a renewal something is wrong. The agent renews its lease each minute. OCM takes it for lost
+// after five.
 // https://github.com/open-cluster-management-io/ocm/blob/v1.2.1/pkg/registration/spoke/addon/lease_controller.go
-const leaseLimit = 5 * time.Minute
+const leaseLate = 150 * time.Second
 
 func (e *examination) agentLog() registration.Step {
 	return step("Look at the agent's log", e.there("logs", "-n", e.namespace(), "deploy/"+manifests.AgentDeployment))

@@ -90,7 +90,12 @@ func (e *examination) notSynced(synced metav1.Condition) {
 				e.hub("annotate", "managedclusteraddon", "-n", e.Cluster, manifests.AddonName, manifests.ReleaseAnnotation+"="+manifests.ReleaseTrue)))
 	}
 	if names := e.inState(v1alpha1.MirrorFailed); synced.Reason == condition.ReasonFailed || len(names) > 0 {
-		e.add(Failed, "an API server cannot be read, or rejects a copy: "+e.details(synced, v1alpha1.MirrorFailed)+e.told("CopyFailed", names), e.events("CopyFailed"))
+		message := e.details(synced, v1alpha1.MirrorFailed) + e.told("CopyFailed", names)
+		steps := admissionSteps(message, e.namespace(), e.there)
+		if len(steps) == 0 {
+			steps = []registration.Step{e.events("CopyFailed")}
+		}
+		e.add(Failed, "an API server cannot be read, or rejects a copy: "+message, steps...)
 	}
 	if names := e.inState(v1alpha1.MirrorConflict); synced.Reason == condition.ReasonConflict || len(names) > 0 {
 		e.add(Conflict, "a ConfigMap on the managed cluster that is not a copy has the name of a ConfigMap on the hub: "+e.details(synced, v1alpha1.MirrorConflict), e.handOver(names)...)

@@ -120,6 +120,7 @@ var hubCases = []examined{
 	},
 		"ControllerNotRunning", "scale deployment -n open-cluster-management helloworld-controller --replicas=2"},
 	{"controller without pods", "a quota", func(w *world) { w.Hub.Controller.refused("exceeded quota") }, "ControllerNotRunning", "exceeded quota"},
+	{"controller just started", "a state that passes", func(w *world) { w.Hub.Controller.unready().CreationTimestamp = before(time.Second) }, "", ""},
 	{"controller's image", "", func(w *world) { w.Hub.Controller.waiting("ImagePullBackOff", "not found") }, "ControllerNotRunning", "example.com/image"},
 	{"controller's rights", "someone changed its ClusterRole", func(w *world) { w.Hub.ControllerDenied = []string{"create manifestworks"} }, "ControllerForbidden", "may not create manifestworks"},
 	{"controller does not lead", "ready and idle", func(w *world) { w.Hub.Lease.Spec.RenewTime.Time = now.Add(-time.Hour) }, "ControllerNotLeading", "was renewed 1h0m0s ago"},
@@ -297,6 +298,14 @@ var credentialCases = []examined{
 	}, "CertificateNotRenewed", "no such account"},
 	{"none", "", func(w *world) { w.hubOnly(); w.unset("ClusterCertificateRotated") }, "NoRequest", "has created no certificate signing request"},
 	{"not renewed", "", func(w *world) { w.set("ClusterCertificateRotated", metav1.ConditionFalse, "", "too many") }, "CertificateNotRenewed", "too many"},
+	{"a policy denies the request", "the command shows the policy on the hub", func(w *world) {
+		w.hubOnly()
+		w.set("ClusterCertificateRotated", metav1.ConditionFalse, "", `certificatesigningrequests is forbidden: ValidatingAdmissionPolicy 'rules' with binding 'b' denied request: no`)
+	}, "CertificateNotRenewed", "kubectl get validatingadmissionpolicy rules -o yaml"},
+	{"a policy of a hostile name", "it is no part of a command", func(w *world) {
+		w.hubOnly()
+		w.set("ClusterCertificateRotated", metav1.ConditionFalse, "", `ValidatingAdmissionPolicy '--all; x' denied request`)
+	}, "CertificateNotRenewed", "denied request"},
 }
 
 var agentCases = []examined{
@@ -339,6 +348,12 @@ var agentCases = []examined{
 		w.Managed.Agent.refused("exceeded quota: pods=0")
 		w.set("Degraded", metav1.ConditionTrue, "AgentNotCreated", "exceeded quota: pods=0")
 	}, "AgentNotCreated(AgentNotAvailable)", "get resourcequotas"},
+	{"admission webhook", "its server does not answer", func(w *world) {
+		w.Managed.Agent.refused(`Internal error occurred: failed calling webhook "inject.example.com": connection refused`)
+	}, "AgentNotCreated", "get mutatingwebhookconfigurations,validatingwebhookconfigurations"},
+	{"no ServiceAccount", "OCM's work agent restores it", func(w *world) {
+		w.Managed.Agent.refused("error looking up service account default/helloworld-agent-sa: not found")
+	}, "AgentNotCreated", "work agent's log"},
 	{"cannot be scheduled", "", func(w *world) {
 		w.Managed.Agent.unready().Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "0/3 nodes"}}
 	}, "AgentNotScheduled", "0/3 nodes"},
@@ -383,6 +398,8 @@ var agentCases = []examined{
 		w.set("Degraded", metav1.ConditionTrue, "AgentNotAvailable", "no ready pod")
 	}, "AgentNotAvailable", "no ready pod"},
 	{"lease", "ready and silent", func(w *world) { w.Managed.Lease = nil; w.set("Available", metav1.ConditionFalse, "", "") }, "LeaseNotRenewed(AgentSilent)", "no Lease default/helloworld"},
+	{"lease late", "the agent renews it each minute", func(w *world) { w.Managed.Lease.Spec.RenewTime.Time = now.Add(-3 * time.Minute) }, "LeaseNotRenewed", "cannot write the Lease"},
+	{"lease a bit late", "one renewal failed, and is tried again", func(w *world) { w.Managed.Lease.Spec.RenewTime.Time = now.Add(-2 * time.Minute) }, "", ""},
 	{"lease not read", "", func(w *world) { w.set("Available", metav1.ConditionUnknown, "", "") }, "LeaseNotRead(Starting)", "renews its Lease"},
 	{"starting", "", func(w *world) { w.hubOnly(); w.unset("Available") }, "Starting", "every 30 s"},
 }
@@ -410,6 +427,9 @@ var copyCases = []examined{
 		w.set("ConfigMapsSynced", metav1.ConditionFalse, "Failed", "failed: a")
 		w.Events = []corev1.Event{{Reason: "CopyFailed", Message: "too large", InvolvedObject: corev1.ObjectReference{Name: "a"}}}
 	}, "Failed", `about a: "too large"`},
+	{"failed by a quota", "the command shows the quotas there", func(w *world) {
+		w.set("ConfigMapsSynced", metav1.ConditionFalse, "Failed", `failed: a (configmaps "a" is forbidden: exceeded quota: team)`)
+	}, "Failed", "get resourcequotas -n default"},
 	{"conflict and others", "the ConfigMapMirror has all", func(w *world) {
 		w.set("ConfigMapsSynced", metav1.ConditionFalse, "Conflict", "conflict: a")
 		w.Mirror.Status.ConfigMaps = []v1alpha1.MirroredConfigMap{{Name: "a", State: v1alpha1.MirrorConflict, Message: "is not a copy"}, {Name: "b", State: v1alpha1.MirrorContested, Message: "x"}}

@@ -72,7 +72,11 @@ func controller(e *examination) {
 	case failure != "":
 		why = "no pod can be created: " + failure
 	case !e.unread(ControllerPods):
-		why = worst(c, e.Now).message
+		t := worst(c, e.Now)
+		if t.reason == "" {
+			return // its pods have just started
+		}
+		why = t.message
 	}
 	e.add(ControllerNotRunning, fmt.Sprintf("the Deployment %s/%s has no ready pod: %s", d.Namespace, d.Name, why),
 		step("Look at its log", e.hub("logs", "-n", d.Namespace, "-l", "app.kubernetes.io/name="+manifests.ControllerName, "--prefix", "--tail=-1")),

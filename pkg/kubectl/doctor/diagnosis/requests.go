@@ -84,7 +84,8 @@ func renewed(e *examination) {
 		latest = token
 	}
 	if latest.Status == metav1.ConditionFalse {
-		e.add(CertificateNotRenewed, "OCM's registration agent cannot renew the agent's credentials: "+strings.TrimSpace(latest.Message))
+		e.add(CertificateNotRenewed, "OCM's registration agent gets no new credentials for the agent: "+strings.TrimSpace(latest.Message),
+			admissionSteps(latest.Message, "", e.hub)...)
 	}
 	if latest.Status == "" && len(e.Requests) == 0 && !e.unread(Requests) && e.enabledFor() > settles && !e.broken(hubLink, clusterLink, enabledLink, shippedLink) {
 		e.add(NoRequest, "OCM's registration agent has created no certificate signing request for the agent", e.lookThere()...)
