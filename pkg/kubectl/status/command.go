@@ -110,7 +110,7 @@ func show(ctx context.Context, o Options, h *hub, clock clock.Clock, streams gen
 	}
 	resources, chosen := resourcesFor(selector), selection{names: o.Clusters, selected: o.Selector != "" || o.ClusterSet != ""}
 	found := h.gather(ctx, resources)
-	if err := found.problem(h.host); err != nil {
+	if err := found.problem(h.Host); err != nil {
 		return err
 	}
 	if err := found.results[clusters].err; err != nil && chosen.selected {

@@ -26,7 +26,7 @@ func Follow(ctx context.Context, config *rest.Config, clock clock.Clock, changed
 	}
 	resources := resourcesFor("")
 	found := h.gather(ctx, resources)
-	if err := found.problem(h.host); err != nil {
+	if err := found.problem(h.Host); err != nil {
 		return err
 	}
 	tell := func() error {

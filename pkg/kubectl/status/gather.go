@@ -58,9 +58,9 @@ func (h *hub) read(ctx context.Context, r resource) result {
 // read the rest.
 func (h *hub) isMissing(ctx context.Context) bool {
 	var object struct{}
-	err := h.get(ctx, addonAPI+"v1alpha1"+management, &object)
+	err := h.Get(ctx, addonAPI+"v1alpha1"+management, &object)
 	if apierrors.IsNotFound(err) {
-		err = h.get(ctx, addonAPI+"v1beta1"+management, &object)
+		err = h.Get(ctx, addonAPI+"v1beta1"+management, &object)
 	}
 	return apierrors.IsNotFound(err)
 }
@@ -72,7 +72,7 @@ func (h *hub) selector(ctx context.Context, labelSelector, clusterSet string) (s
 		return labelSelector, err
 	}
 	set := &clusterv1beta2.ManagedClusterSet{}
-	err = h.get(ctx, "/apis/"+clusterv1.GroupName+"/v1beta2/managedclustersets/"+clusterSet, set)
+	err = h.Get(ctx, "/apis/"+clusterv1.GroupName+"/v1beta2/managedclustersets/"+clusterSet, set)
 	if apierrors.IsNotFound(err) {
 		return "", fmt.Errorf("--clusterset=%s: there is no such ManagedClusterSet: kubectl get managedclustersets lists them", clusterSet)
 	}

@@ -26,6 +26,7 @@ import (
 
 	"open-cluster-management.io/helloworld-addon/api/v1alpha1"
 	"open-cluster-management.io/helloworld-addon/manifests"
+	"open-cluster-management.io/helloworld-addon/pkg/kubectl/listing"
 )
 
 const (
@@ -211,7 +212,7 @@ func TestSize(t *testing.T) {
 		answer.Rows[0].Agent == nil || !answer.Rows[0].Agent.Running {
 		t.Errorf("totals %+v, first row %+v", answer.Totals, answer.Rows[0])
 	}
-	if want := int64(4*sizeClusters/pageSize + 1); b.requests.Load() != want {
+	if want := int64(4*sizeClusters/listing.PageSize + 1); b.requests.Load() != want {
 		t.Errorf("%d requests, want %d", b.requests.Load(), want)
 	}
 	if peak > mostMemory {

@@ -181,9 +181,9 @@ func TestUnreadable(t *testing.T) {
 			}
 			f.refuse = c.refuse
 			h := f.serve(t)
-			h.timeout = 30 * time.Second
+			h.Timeout = 30 * time.Second
 			if strings.Contains(c.warning, "3s") {
-				h.timeout = 3 * time.Second
+				h.Timeout = 3 * time.Second
 			}
 			out, errOut, err := ask(t, h, Options{})
 			hubobjects.CheckError(t, err, c.err)
@@ -224,8 +224,8 @@ func TestTimeout(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := h.client.(*rest.RESTClient).Client.Timeout; got != 0 || h.timeout != time.Minute {
-		t.Errorf("a request may take %s, a page %s", got, h.timeout)
+	if got := h.REST.(*rest.RESTClient).Client.Timeout; got != 0 || h.Timeout != time.Minute {
+		t.Errorf("a request may take %s, a page %s", got, h.Timeout)
 	}
 }
 
@@ -236,7 +236,7 @@ func TestNotInstalled(t *testing.T) {
 	f.objects[managingPath] = nil
 	h := f.serve(t)
 	out, errOut, err := ask(t, h, Options{})
-	hubobjects.CheckError(t, err, "the add-on is not installed on the hub "+h.host+": there is no ClusterManagementAddOn helloworld; to install it: https://")
+	hubobjects.CheckError(t, err, "the add-on is not installed on the hub "+h.Host+": there is no ClusterManagementAddOn helloworld; to install it: https://")
 	if out != "" || errOut != "" {
 		t.Errorf("got %q and %q as well", out, errOut)
 	}
@@ -249,13 +249,13 @@ func TestNotInstalled(t *testing.T) {
 // TestUnreachable: the API server does not answer, or there is none.
 func TestUnreachable(t *testing.T) {
 	late := newFakeHub().serve(t)
-	late.timeout = time.Nanosecond
+	late.Timeout = time.Nanosecond
 	away, err := newHub(&rest.Config{Host: "http://127.0.0.1:1"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for want, h := range map[string]*hub{
-		"list ManagedClusterAddOns of " + late.host + ": no answer within 1ns (--request-timeout sets another time)": late,
+		"list ManagedClusterAddOns of " + late.Host + ": no answer within 1ns (--request-timeout sets another time)": late,
 		"list ManagedClusterAddOns of http://127.0.0.1:1: dial tcp 127.0.0.1:1: connect: connection refused":         away,
 	} {
 		out, errOut, err := ask(t, h, Options{})
