@@ -62,27 +62,18 @@ func (k *caches) enabled(cluster string) bool {
 
 // claims returns which older set writes a ConfigMap on a cluster.
 func (k *caches) claims(set *v1alpha1.ConfigMapReplicaSet) func(cluster, name string) string {
-	older := map[string][]*v1alpha1.ConfigMapReplicaSet{} // by name of a source
-	clusters := map[*v1alpha1.ConfigMapReplicaSet]map[string]bool{}
+	var others []*v1alpha1.ConfigMapReplicaSet
 	for _, source := range set.Spec.ConfigMaps {
 		for _, other := range list[*v1alpha1.ConfigMapReplicaSet](k.sets, bySource, source.Name) {
-			if other.UID == set.UID || !plan.Older(other, set) || other.DeletionTimestamp != nil {
-				continue
-			}
-			older[source.Name] = append(older[source.Name], other)
-			if clusters[other] == nil {
-				_, clusters[other] = k.selection(other)
+			if !slices.Contains(others, other) {
+				others = append(others, other)
 			}
 		}
 	}
-	return func(cluster, name string) string {
-		for _, other := range older[name] {
-			if clusters[other][cluster] {
-				return other.Namespace + "/" + other.Name
-			}
-		}
-		return ""
-	}
+	return plan.Claims(set, others, func(other *v1alpha1.ConfigMapReplicaSet) map[string]bool {
+		_, clusters := k.selection(other)
+		return clusters
+	})
 }
 
 // objects returns, by CLUSTER/NAME, the ConfigMaps of a set on the clusters, and those of others that are in its way: they have

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -130,6 +131,36 @@ func Older(a, b *v1alpha1.ConfigMapReplicaSet) bool {
 	return key(a) < key(b)
 }
 
+// Claims returns Inputs.Claimed of a set. others are sets that may have a source of the same name; selects returns the
+// clusters that one of them selects, and is called at most once for each.
+func Claims(set *v1alpha1.ConfigMapReplicaSet, others []*v1alpha1.ConfigMapReplicaSet,
+	selects func(*v1alpha1.ConfigMapReplicaSet) map[string]bool) func(cluster, name string) string {
+	older := map[string][]*v1alpha1.ConfigMapReplicaSet{} // by name of a source
+	clusters := map[*v1alpha1.ConfigMapReplicaSet]map[string]bool{}
+	for _, other := range others {
+		if other.UID == set.UID || !Older(other, set) || other.DeletionTimestamp != nil {
+			continue
+		}
+		for _, source := range other.Spec.ConfigMaps {
+			if !slices.Contains(set.Spec.ConfigMaps, source) {
+				continue
+			}
+			older[source.Name] = append(older[source.Name], other)
+			if clusters[other] == nil {
+				clusters[other] = selects(other)
+			}
+		}
+	}
+	return func(cluster, name string) string {
+		for _, other := range older[name] {
+			if clusters[other][cluster] {
+				return key(other)
+			}
+		}
+		return ""
+	}
+}
+
 // Refusal is a write that the API server refuses in a way that a retry does not change.
 type Refusal struct {
 	Cluster string
@@ -195,6 +226,10 @@ type Result struct {
 	// Writes are sorted by cluster. Those to one cluster are made in this order, one after the other, and end
 	// with the first that fails: nothing is removed before the rest is there.
 	Writes []Write
+	// Obstacles are why selected clusters cannot get the updated revision, by cluster. Stopped has a sentence for each Placement
+	// whose rollout stopped or whose strategy is invalid. Status has the first of them; "kubectl helloworld diff" prints all.
+	Obstacles map[string]string
+	Stopped   []string
 	// DeleteRevisions are the names of revisions that the history does not keep.
 	DeleteRevisions []string
 	// Status is the whole status to write, if it differs.

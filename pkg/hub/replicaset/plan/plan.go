@@ -111,6 +111,7 @@ func Plan(in Inputs) Result {
 	for _, ref := range in.Set.Spec.PlacementRefs {
 		p.rollout(ref)
 	}
+	p.result.Stopped = slices.Concat(p.invalid, p.stopped)
 	p.removals()
 	p.sort()
 	p.status()
@@ -210,6 +211,7 @@ func (p *planner) rollout(ref v1alpha1.PlacementReference) {
 			p.selected[cluster] = true
 			own.Clusters = append(own.Clusters, cluster)
 			r.members[cluster] = p.member(cluster)
+			p.obstruct(r.members[cluster])
 		}
 		r.groups = append(r.groups, own)
 	}
@@ -222,6 +224,17 @@ func (p *planner) rollout(ref v1alpha1.PlacementReference) {
 		}
 	}
 	p.rollouts = append(p.rollouts, r)
+}
+
+// obstruct records why a cluster cannot get the updated revision.
+func (p *planner) obstruct(m *member) {
+	if m.obstacle == "" {
+		return
+	}
+	if p.result.Obstacles == nil {
+		p.result.Obstacles = map[string]string{}
+	}
+	p.result.Obstacles[m.cluster] = m.obstacle
 }
 
 // decide finds the clusters of the Placement's next step.
