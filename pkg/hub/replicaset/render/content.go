@@ -38,8 +38,8 @@ func ContentOf(configMap *corev1.ConfigMap) Content {
 	}
 }
 
-// size returns the number of bytes that MaxContent limits.
-func (c Content) size() int {
+// Size returns the number of bytes that MaxContent limits.
+func (c Content) Size() int {
 	size := 0
 	for _, value := range c.Data {
 		size += len(value)

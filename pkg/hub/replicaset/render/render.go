@@ -95,7 +95,7 @@ func Compile(revision Revision) (*Program, error) {
 
 // parseSource returns the template of a source, and a problem for each unknown name of a key.
 func parseSource(source Content, index func(string) (int, bool)) (template, []string) {
-	parsed := template{Content: source, fixed: Content{BinaryData: source.BinaryData}.size()}
+	parsed := template{Content: source, fixed: Content{BinaryData: source.BinaryData}.Size()}
 	var problems []string
 	for _, key := range slices.Sorted(maps.Keys(source.Data)) {
 		text, unknown := parse(source.Data[key], index)

@@ -86,7 +86,7 @@ func Decode(data runtime.RawExtension) (Revision, error) {
 func (r Revision) size() int {
 	size := 0
 	for _, source := range r.Sources {
-		size += source.size()
+		size += source.Size()
 	}
 	return size
 }
