@@ -1,5 +1,5 @@
 // Package kubectl is the kubectl plugin "kubectl helloworld": what a person asks about the add-on on
-// all clusters of a hub, and how a rollout is controlled from a terminal.
+// all clusters of a hub, before and after a change, and how a rollout is controlled from a terminal.
 //
 // It uses the caller's kubeconfig and rights, and installs nothing. Each command has a package of its
 // own below this one, with the decisions as pure functions apart from the requests.
@@ -13,6 +13,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/component-base/version"
 
+	"open-cluster-management.io/helloworld-addon/pkg/kubectl/diff"
 	"open-cluster-management.io/helloworld-addon/pkg/kubectl/doctor"
 	"open-cluster-management.io/helloworld-addon/pkg/kubectl/rollout"
 	"open-cluster-management.io/helloworld-addon/pkg/kubectl/status"
@@ -35,7 +36,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	command.SetErr(streams.ErrOut)
 	config.AddFlags(command.PersistentFlags())
 	command.AddCommand(status.NewCommand(config, streams), doctor.NewCommand(config, streams), ui.NewCommand(config, streams), newVersion())
-	command.AddCommand(rollout.NewCommand(config))
+	command.AddCommand(diff.NewCommand(config, streams), rollout.NewCommand(config))
 	return command
 }
 

@@ -105,6 +105,8 @@ func TestCompletion(t *testing.T) {
 		{"commands", "", []string{"sta"}, "status\tShow how the add-on is on every cluster, the worst first\n:4\n"},
 		{"clusters", "", []string{"status", "--server", server, "clus"}, "cluster1\ncluster2\n:4\n"},
 		{"another cluster", "one that is named already is none", []string{"status", "--server", server, "cluster1", ""}, "cluster2\nother\n:4\n"},
+		{"clusters of a diff", "", []string{"diff", "-f", "a.yaml", "--server", server, "o"}, "other\n:4\n"},
+		{"files of a diff", "the shell completes them", []string{"diff", "-f", ""}, "json\nyaml\nyml\n:8\n"},
 		{"formats", "", []string{"status", "-o", ""}, "wide\njson\nyaml\n:4\n"},
 	} {
 		out, err := run(t, append([]string{"__complete"}, c.arguments...)...)

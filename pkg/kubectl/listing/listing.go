@@ -82,13 +82,23 @@ func (c *Client) Request(list List) *rest.Request {
 	return request
 }
 
-// Get reads the object at a path.
-func (c *Client) Get(ctx context.Context, path string, object any) error {
+// Do sends a request, and returns the body of the answer.
+func (c *Client) Do(ctx context.Context, request *rest.Request) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
-	raw, err := c.Request(List{Path: path}).DoRaw(ctx)
+	result := request.Do(ctx)
+	// Only Error reads the API server's Status: Raw's error has no message of it.
+	if err := result.Error(); err != nil {
+		return nil, c.Explain(ctx, err)
+	}
+	return result.Raw()
+}
+
+// Get reads the object at a path.
+func (c *Client) Get(ctx context.Context, path string, object any) error {
+	raw, err := c.Do(ctx, c.Request(List{Path: path}))
 	if err != nil {
-		return c.Explain(ctx, err)
+		return err
 	}
 	return json.Unmarshal(raw, object)
 }

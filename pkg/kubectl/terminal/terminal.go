@@ -17,22 +17,30 @@ import (
 
 // The exit codes, as those of kubectl diff.
 const (
-	exitNotWell    = 1
+	exitAnswered   = 1
 	exitUnanswered = 2
 )
 
-// ErrNotWell reports that an add-on is not well. What is wrong was printed before.
-var ErrNotWell = errors.New("an enabled add-on is not well")
+// Answers that are no success. What they are about was printed before.
+var (
+	// ErrNotWell reports that an add-on is not well.
+	ErrNotWell = errors.New("an enabled add-on is not well")
+	// ErrDiffers reports that applying a file would change something.
+	ErrDiffers = errors.New("applying the files would change something")
+)
+
+// isAnswer reports whether an error is one of those answers.
+func isAnswer(err error) bool { return errors.Is(err, ErrNotWell) || errors.Is(err, ErrDiffers) }
 
 // unanswered is an error because of which an answer is missing or incomplete.
 type unanswered struct{ error }
 
 func (u unanswered) Unwrap() error { return u.error }
 
-// Unanswered returns the error with which a command ends: ErrNotWell and nil as they are, and every other error as one
-// because of which the question has no answer.
+// Unanswered returns the error with which a command ends: ErrNotWell, ErrDiffers and nil as they are, and every other error as
+// one because of which the question has no answer.
 func Unanswered(err error) error {
-	if err == nil || errors.Is(err, ErrNotWell) {
+	if err == nil || isAnswer(err) {
 		return err
 	}
 	return unanswered{err}
@@ -50,8 +58,8 @@ func ExitCode(err error) (code int, printed bool) {
 	switch {
 	case err == nil:
 		return 0, false
-	case errors.Is(err, ErrNotWell):
-		return exitNotWell, false
+	case isAnswer(err):
+		return exitAnswered, false
 	case errors.As(err, &unanswered{}):
 		return exitUnanswered, true
 	default:

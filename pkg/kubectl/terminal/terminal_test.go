@@ -55,6 +55,7 @@ func TestExitCode(t *testing.T) {
 		{"none", nil, 0, false},
 		{"not well", ErrNotWell, 1, false},
 		{"not well, from a command that answers", Unanswered(ErrNotWell), 1, false},
+		{"a difference, from a command that answers", Unanswered(ErrDiffers), 1, false},
 		{"no answer", Unanswered(other), 2, true},
 		{"no error of a command that answers", Unanswered(nil), 0, false},
 		{"of another command", other, 1, true},
