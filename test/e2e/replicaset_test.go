@@ -38,6 +38,7 @@ var setScenarios = []setScenario{
 	{"a_conflict_stops_the_rollout_in_the_canary_group", 4, conflictStopsInCanary},
 	{"an_impossible_value_stops_the_rollout_in_the_canary_group", 4, impossibleValueStopsInCanary},
 	{"a_rollout_can_be_paused_and_taken_back", 4, pausedAndTakenBack},
+	{"kubectl_helloworld_diff_predicts_each_copy", 2, diffPredictsCopies},
 	{"kubectl_helloworld_rollout_controls_it_from_a_terminal", 2, controlledFromTerminal},
 	{"clusters_join_and_leave_during_a_rollout", 4, joinAndLeave},
 	{"a_Placement_that_is_emptied_by_mistake_loses_nothing", 4, emptiedPlacement},
