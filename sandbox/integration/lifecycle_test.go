@@ -4,9 +4,7 @@ package integration
 
 import (
 	"context"
-	"encoding/json"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -125,38 +123,6 @@ func TestAKilledUpCanBeCleanedUp(t *testing.T) {
 		t.Fatalf("down: %v\n%s", err, out)
 	}
 	s.requireGone()
-}
-
-func TestKubeconfigs(t *testing.T) {
-	s := newSandbox(t)
-	s.up("--clusters=1")
-	for cluster, want := range map[string]string{"hub": "hub", "cluster1": "cluster1"} {
-		if got, err := s.kubectl(cluster, "config", "current-context"); err != nil || got != want {
-			t.Errorf("%s.kubeconfig has the current context %q, %v", cluster, got, err)
-		}
-	}
-	merged := filepath.Join(s.dir, "kubeconfig")
-	if err := os.Rename(merged, filepath.Join(s.dir, "merged.kubeconfig")); err != nil {
-		t.Fatal(err)
-	}
-	for _, cluster := range []string{"hub", "cluster1"} {
-		if got, err := s.kubectl("merged", "--context="+cluster, "get", "--raw", "/readyz"); err != nil || got != "ok" {
-			t.Errorf("context %s of the merged kubeconfig: %q, %v", cluster, got, err)
-		}
-	}
-	requireVersion(t, s)
-}
-
-// requireVersion checks that the API server says which Kubernetes it is.
-func requireVersion(t *testing.T, s *sandbox) {
-	t.Helper()
-	out, err := s.kubectl("hub", "version", "-o", "json")
-	var version struct {
-		ServerVersion struct{ GitVersion string }
-	}
-	if err != nil || json.Unmarshal([]byte(out), &version) != nil || !strings.HasPrefix(version.ServerVersion.GitVersion, "v1.") {
-		t.Errorf("kubectl version: %v\n%s", err, out)
-	}
 }
 
 func TestProgramsCanBeStoppedAndStarted(t *testing.T) {

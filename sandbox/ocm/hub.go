@@ -44,6 +44,17 @@ subjects:
 - {apiGroup: rbac.authorization.k8s.io, kind: User, name: bootstrap-user}
 `
 
+// hubNamespaces are those that OCM's operator and its chart create on a hub.
+const hubNamespaces = `
+apiVersion: v1
+kind: Namespace
+metadata: {name: open-cluster-management}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: open-cluster-management-hub}
+`
+
 // controllersRBAC is the RBAC that OCM's operator creates in addition to OCM's manifests:
 // every controller reads the API server's authentication configuration.
 const controllersRBAC = `
@@ -140,8 +151,8 @@ func (h *Hub) applyRBAC(ctx context.Context, applier *apply.Applier) error {
 	if err != nil {
 		return err
 	}
-	accounts := serviceAccounts([]string{addonsNamespace, hubNamespace}, controllerSA, placementSA, addonManagerSA, addonWebhookSA)
-	for _, documents := range [][]byte{accounts, rendered, []byte(bootstrapRBAC), []byte(controllersRBAC)} {
+	accounts := serviceAccounts(hubNamespace, controllerSA, placementSA, addonManagerSA, addonWebhookSA)
+	for _, documents := range [][]byte{[]byte(hubNamespaces), accounts, rendered, []byte(bootstrapRBAC), []byte(controllersRBAC)} {
 		if err := applier.Apply(ctx, documents); err != nil {
 			return err
 		}

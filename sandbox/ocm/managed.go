@@ -89,14 +89,15 @@ func (m *Managed) apply(ctx context.Context) error {
 		return err
 	}
 	accounts := func(namespace string) []byte {
-		return serviceAccounts([]string{namespace}, m.account(registrationSuffix), m.account(workSuffix))
+		return serviceAccounts(namespace, m.account(registrationSuffix), m.account(workSuffix))
 	}
+	managedNamespaces, hostingNamespaces := m.namespaces()
 	for _, target := range []struct {
 		cluster   *controlplane.Cluster
 		documents [][]byte
 	}{
-		{m.Cluster, [][]byte{accounts(agentNamespace), managed, workAggregate(m.name)}},
-		{m.Host, [][]byte{accounts(m.namespace), management}},
+		{m.Cluster, [][]byte{managedNamespaces, accounts(agentNamespace), managed, workAggregate(m.name)}},
+		{m.Host, [][]byte{hostingNamespaces, accounts(m.namespace), management}},
 	} {
 		applier, err := apply.New(target.cluster.Admin)
 		if err != nil {

@@ -17,7 +17,6 @@ import (
 const (
 	clusterManagerName = "cluster-manager"
 	hubNamespace       = "open-cluster-management-hub"
-	addonsNamespace    = "open-cluster-management"
 
 	klusterletName     = "klusterlet"
 	agentNamespace     = "open-cluster-management-agent"
@@ -101,16 +100,12 @@ func render(dir string, v values, patterns ...string) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// serviceAccounts returns the manifests of namespaces and of ServiceAccounts in the last of them.
-// It replaces OCM's own templates, because the API server rejects an annotation in that of the
-// registration controller.
-func serviceAccounts(namespaces []string, names ...string) []byte {
+// serviceAccounts returns the manifests of ServiceAccounts in the namespace. It replaces OCM's own
+// templates, because the API server rejects an annotation in that of the registration controller.
+func serviceAccounts(namespace string, names ...string) []byte {
 	var out strings.Builder
-	for _, ns := range namespaces {
-		fmt.Fprintf(&out, "apiVersion: v1\nkind: Namespace\nmetadata: {name: %s}\n---\n", ns)
-	}
 	for _, name := range names {
-		fmt.Fprintf(&out, "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: %s, namespace: %s}\n---\n", name, namespaces[len(namespaces)-1])
+		fmt.Fprintf(&out, "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: %s, namespace: %s}\n---\n", name, namespace)
 	}
 	return []byte(out.String())
 }

@@ -31,6 +31,8 @@ const (
 const (
 	// namespace is the agents' namespace on the managed cluster.
 	namespace = "open-cluster-management-agent"
+	// addonNamespace is the namespace in which OCM installs add-ons by default.
+	addonNamespace = "open-cluster-management-agent-addon"
 	// hubSecret is the Secret in which the registration agent keeps its credentials.
 	hubSecret = "hub-kubeconfig-secret"
 )
@@ -119,7 +121,7 @@ func newAgents(o Options, shared *Shared) (*agents, error) {
 }
 
 func (a *agents) run(ctx context.Context) error {
-	if err := a.createNamespace(ctx); err != nil {
+	if err := a.createNamespaces(ctx); err != nil {
 		return err
 	}
 	if err := a.dumpSecret(ctx); err != nil {
@@ -142,12 +144,14 @@ func (a *agents) run(ctx context.Context) error {
 	return a.join(ctx, joined)
 }
 
-// createNamespace creates the agents' namespace, as OCM's operator does.
-func (a *agents) createNamespace(ctx context.Context) error {
-	_, err := a.managed.kube.CoreV1().Namespaces().Create(ctx,
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
-	if err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("create the agents' namespace: %w", err)
+// createNamespaces creates the namespaces of the agents and of add-ons, as OCM's operator does.
+func (a *agents) createNamespaces(ctx context.Context) error {
+	for _, name := range []string{namespace, addonNamespace} {
+		_, err := a.managed.kube.CoreV1().Namespaces().Create(ctx,
+			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("create the namespace %s: %w", name, err)
+		}
 	}
 	return nil
 }

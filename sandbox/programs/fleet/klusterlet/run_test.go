@@ -27,6 +27,9 @@ func TestAgentsApplyAManifestWork(t *testing.T) {
 	c := newFakeCluster(t, h)
 	stop := c.run(t)
 	eventually(t, "the cluster joins", h.joined)
+	if _, err := c.kube.CoreV1().Namespaces().Get(t.Context(), addonNamespace, metav1.GetOptions{}); err != nil {
+		t.Errorf("the namespace for add-ons: %v", err)
+	}
 
 	works := h.work.WorkV1().ManifestWorks(clusterName)
 	deployment := workv1.ResourceIdentifier{Group: "apps", Resource: "deployments", Namespace: "default", Name: "demo"}

@@ -1,0 +1,69 @@
+//go:build sandbox
+
+package integration
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestInstalled checks what a hub and managed clusters have when they are up. The second cluster is
+// managed in hosted mode.
+func TestInstalled(t *testing.T) {
+	s := newSandbox(t)
+	s.up("--clusters=2", "--hosted=1")
+	s.requireKubeconfigs()
+	s.requireVersion()
+	s.requireNamespaces()
+}
+
+// requireKubeconfigs checks the kubeconfigs for use outside the sandbox.
+func (s *sandbox) requireKubeconfigs() {
+	t := s.t
+	t.Helper()
+	for cluster, want := range map[string]string{"hub": "hub", "cluster1": "cluster1"} {
+		if got, err := s.kubectl(cluster, "config", "current-context"); err != nil || got != want {
+			t.Errorf("%s.kubeconfig has the current context %q, %v", cluster, got, err)
+		}
+	}
+	merged := filepath.Join(s.dir, "kubeconfig")
+	if err := os.Rename(merged, filepath.Join(s.dir, "merged.kubeconfig")); err != nil {
+		t.Fatal(err)
+	}
+	for _, cluster := range []string{"hub", "cluster1"} {
+		if got, err := s.kubectl("merged", "--context="+cluster, "get", "--raw", "/readyz"); err != nil || got != "ok" {
+			t.Errorf("context %s of the merged kubeconfig: %q, %v", cluster, got, err)
+		}
+	}
+}
+
+// requireVersion checks that the API server says which Kubernetes it is.
+func (s *sandbox) requireVersion() {
+	s.t.Helper()
+	out, err := s.kubectl("hub", "version", "-o", "json")
+	var version struct {
+		ServerVersion struct{ GitVersion string }
+	}
+	if err != nil || json.Unmarshal([]byte(out), &version) != nil || !strings.HasPrefix(version.ServerVersion.GitVersion, "v1.") {
+		s.t.Errorf("kubectl version: %v\n%s", err, out)
+	}
+}
+
+// requireNamespaces checks that both clusters have the namespace for add-ons, labelled by their own
+// klusterlet, and that the hosting cluster has that of the second cluster's agents.
+func (s *sandbox) requireNamespaces() {
+	s.t.Helper()
+	for _, want := range []struct{ cluster, namespace, klusterlet string }{
+		{"cluster1", "open-cluster-management-agent-addon", "klusterlet"},
+		{"cluster2", "open-cluster-management-agent-addon", "klusterlet-cluster2"},
+		{"cluster1", "klusterlet-cluster2", "klusterlet-cluster2"},
+	} {
+		got := s.must(want.cluster, "get", "namespace", want.namespace, "-o", `jsonpath={.metadata.labels.open-cluster-management\.io/created-by-klusterlet}`)
+		if got != want.klusterlet {
+			s.t.Errorf("the namespace %s of %s is of the klusterlet %q, want %s", want.namespace, want.cluster, got, want.klusterlet)
+		}
+	}
+}
