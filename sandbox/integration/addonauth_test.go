@@ -28,11 +28,7 @@ const anyRegistration = `{"status":{"namespace":"default","registrations":[{"sig
 func TestAddonAuth(t *testing.T) {
 	s := newSandbox(t)
 	s.up("--clusters=1", "--addon-auth=token", "--addon-token-life=10m")
-	file := filepath.Join(t.TempDir(), "addon.yaml")
-	if err := os.WriteFile(file, []byte(anyAddon), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	s.must("hub", "apply", "-f", file)
+	s.apply("hub", anyAddon)
 	s.must("hub", "patch", "managedclusteraddons.v1alpha1.addon.open-cluster-management.io", "any", "-n", "cluster1",
 		"--subresource=status", "--type=merge", "-p", anyRegistration)
 

@@ -108,17 +108,8 @@ func (f *fleet) requireStatus(out, want string) {
 func (f *fleet) deploy(version string, clusters ...string) {
 	f.t.Helper()
 	for _, name := range clusters {
-		f.apply(fmt.Sprintf(work, name, "agent", fmt.Sprintf(deployment, version)))
+		f.apply("hub", fmt.Sprintf(work, name, "agent", fmt.Sprintf(deployment, version)))
 	}
-}
-
-func (f *fleet) apply(manifest string) {
-	f.t.Helper()
-	file := filepath.Join(f.t.TempDir(), "manifest.yaml")
-	if err := os.WriteFile(file, []byte(manifest), 0o600); err != nil {
-		f.t.Fatal(err)
-	}
-	f.must("hub", "apply", "-f", file)
 }
 
 // calls returns an error unless the agent's function has written this to the cluster.
@@ -142,7 +133,7 @@ func (f *fleet) requireCalls(name, what, version, calls string) {
 // testJob checks that a Job is complete after its second pod, and that the hub knows.
 func (f *fleet) testJob() {
 	f.t.Helper()
-	f.apply(fmt.Sprintf(work, "fleet-0001", "hook", hook))
+	f.apply("hub", fmt.Sprintf(work, "fleet-0001", "hook", hook))
 	f.requireCalls("fleet-0001", "job", "", "2")
 	eventually(f.t, "the Job is complete", func() error {
 		got, err := f.kubectl("fleet-0001", "get", "job", "hook", "-n", "default", "-o", "jsonpath={.status.succeeded} {.status.failed}")

@@ -14,10 +14,11 @@ import (
 // managed in hosted mode.
 func TestInstalled(t *testing.T) {
 	s := newSandbox(t)
-	s.up("--clusters=2", "--hosted=1")
+	s.up("--clusters=2", "--hosted=1", "--image=programs="+os.Getenv("SANDBOX_PROGRAMS"))
 	s.requireKubeconfigs()
 	s.requireVersion()
 	s.requireNamespaces()
+	s.requireHostedKubeconfig()
 }
 
 // requireKubeconfigs checks the kubeconfigs for use outside the sandbox.
@@ -65,5 +66,29 @@ func (s *sandbox) requireNamespaces() {
 		if got != want.klusterlet {
 			s.t.Errorf("the namespace %s of %s is of the klusterlet %q, want %s", want.namespace, want.cluster, got, want.klusterlet)
 		}
+	}
+}
+
+// nodeReader lists the nodes of the cluster whose kubeconfig is in the Secret that it mounts.
+const nodeReader = `
+apiVersion: v1
+kind: Pod
+metadata: {name: node-reader, namespace: klusterlet-cluster2}
+spec:
+  restartPolicy: Never
+  containers:
+  - {name: kubectl, image: programs, command: [/kubectl, get, nodes, -o, name], env: [{name: KUBECONFIG, value: /managed/kubeconfig}],
+     volumeMounts: [{name: managed, mountPath: /managed}]}
+  volumes:
+  - {name: managed, secret: {secretName: external-managed-kubeconfig}}
+`
+
+// requireHostedKubeconfig checks that a pod of the hosting cluster reaches the managed cluster.
+func (s *sandbox) requireHostedKubeconfig() {
+	s.t.Helper()
+	s.apply("cluster1", nodeReader)
+	s.must("cluster1", "wait", "--for=jsonpath={.status.phase}=Succeeded", "pod/node-reader", "-n", "klusterlet-cluster2", "--timeout=60s")
+	if got := s.must("cluster1", "logs", "node-reader", "-n", "klusterlet-cluster2"); got != "node/cluster2-node" {
+		s.t.Errorf("with the Secret's kubeconfig a pod sees the nodes %q", got)
 	}
 }

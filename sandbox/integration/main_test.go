@@ -116,6 +116,16 @@ func (s *sandbox) must(cluster string, args ...string) string {
 	return out
 }
 
+// apply applies a manifest.
+func (s *sandbox) apply(cluster, manifest string) {
+	s.t.Helper()
+	file := filepath.Join(s.t.TempDir(), "manifest.yaml")
+	if err := os.WriteFile(file, []byte(manifest), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+	s.must(cluster, "apply", "-f", file)
+}
+
 // eventually polls until the check passes; the deadline is generous because the
 // machine may be busy with something else.
 func eventually(t *testing.T, what string, check func() error) {

@@ -66,7 +66,7 @@ func InstallManaged(ctx context.Context, options ManagedOptions) (*Managed, erro
 		m.name = klusterletName + "-" + m.Cluster.Name
 		m.namespace = m.name
 	}
-	for _, step := range []func(context.Context) error{m.apply, m.writeBootstrap, m.prepare} {
+	for _, step := range []func(context.Context) error{m.apply, m.writeSecrets, m.prepare} {
 		if err := step(ctx); err != nil {
 			return nil, fmt.Errorf("install OCM on %s: %w", m.Cluster.Name, err)
 		}
@@ -134,23 +134,31 @@ func (m *Managed) bootstrapSecret(n int) string {
 	return BootstrapSecret + "-" + m.Hubs[n].CurrentContext
 }
 
-// writeBootstrap creates the Secrets with the bootstrap kubeconfigs. It does not overwrite an
-// existing one.
-func (m *Managed) writeBootstrap(ctx context.Context) error {
+// writeSecrets creates the Secrets that OCM expects of the user who imports a cluster: the bootstrap
+// kubeconfigs and, in hosted mode, an administrator's kubeconfig of the managed cluster. It does not
+// overwrite an existing one.
+func (m *Managed) writeSecrets(ctx context.Context) error {
 	client, err := kubernetes.NewForConfig(m.Host.Admin)
 	if err != nil {
 		return fmt.Errorf("client of %s: %w", m.Host.Name, err)
 	}
+	kubeconfigs := map[string]*clientcmdapi.Config{}
 	for i, hub := range m.Hubs {
-		content, err := clientcmd.Write(*hub)
+		kubeconfigs[m.bootstrapSecret(i)] = hub
+	}
+	if m.hosted() {
+		kubeconfigs[ExternalSecret] = m.Cluster.InsideKubeconfig()
+	}
+	for name, kubeconfig := range kubeconfigs {
+		content, err := clientcmd.Write(*kubeconfig)
 		if err != nil {
-			return fmt.Errorf("encode a bootstrap kubeconfig: %w", err)
+			return fmt.Errorf("encode the kubeconfig of the Secret %s: %w", name, err)
 		}
-		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: m.bootstrapSecret(i), Namespace: m.namespace},
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: m.namespace},
 			Data: map[string][]byte{kubeconfigKey: content}}
 		_, err = client.CoreV1().Secrets(m.namespace).Create(ctx, secret, metav1.CreateOptions{})
 		if err != nil && !apierrors.IsAlreadyExists(err) {
-			return fmt.Errorf("create the bootstrap kubeconfig's secret: %w", err)
+			return fmt.Errorf("create the Secret %s/%s: %w", m.namespace, name, err)
 		}
 	}
 	return nil

@@ -28,7 +28,7 @@ const (
 	addonWebhookSA     = "addon-webhook-sa"
 	aggregateToWork    = "open-cluster-management.io/aggregate-to-work"
 
-	// kubeconfigKey is the key of both Secrets below.
+	// kubeconfigKey is the key of the Secrets below.
 	kubeconfigKey = "kubeconfig"
 )
 
@@ -37,6 +37,10 @@ const (
 	BootstrapSecret = "bootstrap-hub-kubeconfig"
 	// HubSecret holds the credentials of the cluster on the hub.
 	HubSecret = "hub-kubeconfig-secret"
+	// ExternalSecret holds an administrator's kubeconfig of a cluster in hosted mode, in the
+	// agents' namespace on the hosting cluster. OCM's operator and hosted add-ons use it:
+	// https://github.com/open-cluster-management-io/ocm/blob/v1.2.1/pkg/operator/helpers/queuekey.go
+	ExternalSecret = "external-managed-kubeconfig"
 )
 
 // values holds the inputs of OCM's templates of CRDs and RBAC, under OCM's names
