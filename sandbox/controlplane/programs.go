@@ -106,6 +106,9 @@ func (c *Cluster) apiServer() process.Spec {
 		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
 		"--proxy-client-cert-file="+f.frontProxy.CertFile,
 		"--proxy-client-key-file="+f.frontProxy.KeyFile,
+		// nothing routes Service addresses: webhooks and aggregated APIs are called at the
+		// addresses of their pods
+		"--enable-aggregator-routing=true",
 		"--profiling=false",
 	)
 	spec.Args = append(spec.Args, c.auditFlags()...)

@@ -19,6 +19,8 @@ func TestInstalled(t *testing.T) {
 	s.requireVersion()
 	s.requireNamespaces()
 	s.requireHostedKubeconfig()
+	s.requireServiceWebhook("hub")
+	s.requireServiceWebhook("cluster1")
 }
 
 // requireKubeconfigs checks the kubeconfigs for use outside the sandbox.
