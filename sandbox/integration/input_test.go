@@ -29,6 +29,10 @@ func TestUpRefusesNoClusters(t *testing.T) {
 	requireRefused(t, newSandbox(t), "--clusters=0: a sandbox has 1 to 50", "--clusters=0")
 }
 
+func TestUpRefusesAFeatureGateOfNoComponent(t *testing.T) {
+	requireRefused(t, newSandbox(t), `invalid argument "work:X=true" for "--feature-gates" flag: no component "work"`, "--feature-gates=work:X=true")
+}
+
 func TestUpRefusesAnImageThatIsNotBuilt(t *testing.T) {
 	requireRefused(t, newSandbox(t), "build it first", "--image=app=/no/such/directory")
 }

@@ -14,9 +14,11 @@ import (
 // managed in hosted mode.
 func TestInstalled(t *testing.T) {
 	s := newSandbox(t)
-	s.up("--clusters=2", "--hosted=1", "--image=programs="+os.Getenv("SANDBOX_PROGRAMS"))
+	s.up("--clusters=2", "--hosted=1", "--image=programs="+os.Getenv("SANDBOX_PROGRAMS"),
+		"--feature-gates=registration-controller:ResourceCleanup=false,registration-agent:ClusterProperty=true,work-agent:RawFeedbackJsonString=true")
 	s.requireKubeconfigs()
 	s.requireVersion()
+	s.requireFeatureGates()
 	s.requireNamespaces()
 	s.requireHostedKubeconfig()
 	s.requireServiceWebhook("hub")
@@ -92,5 +94,28 @@ func (s *sandbox) requireHostedKubeconfig() {
 	s.must("cluster1", "wait", "--for=jsonpath={.status.phase}=Succeeded", "pod/node-reader", "-n", "klusterlet-cluster2", "--timeout=60s")
 	if got := s.must("cluster1", "logs", "node-reader", "-n", "klusterlet-cluster2"); got != "node/cluster2-node" {
 		s.t.Errorf("with the Secret's kubeconfig a pod sees the nodes %q", got)
+	}
+}
+
+// requireFeatureGates checks that each program has its own feature gates.
+func (s *sandbox) requireFeatureGates() {
+	s.t.Helper()
+	for program, want := range map[string]string{
+		"registration controller": "--feature-gates=ResourceCleanup=false",
+		"registration agent":      "--feature-gates=ClusterProperty=true",
+		"work agent":              "--feature-gates=RawFeedbackJsonString=true",
+	} {
+		found := false
+		for _, command := range s.processes() {
+			if strings.Contains(command, "/"+program+" ") {
+				found = true
+				if !strings.Contains(command, want) {
+					s.t.Errorf("%s runs without %s: %s", program, want, command)
+				}
+			}
+		}
+		if !found {
+			s.t.Errorf("no process of %s", program)
+		}
 	}
 }

@@ -179,7 +179,7 @@ func supervise(options Options, clusters []string, files []*os.File) (*exec.Cmd,
 		fmt.Sprintf("--hubs=%d", options.Hubs), fmt.Sprintf("--hosted=%d", options.Hosted),
 		"--certificate-life=" + options.CertificateLife.String(), fmt.Sprintf("--audit=%t", options.Audit), "--hub-as=" + options.HubAs,
 		"--addon-auth=" + options.Agents.AddonAuth, "--addon-token-life=" + options.Agents.AddonTokenLife.String(),
-		"--status-sync-interval=" + options.Agents.StatusSyncInterval.String()}
+		"--status-sync-interval=" + options.Agents.StatusSyncInterval.String(), "--feature-gates=" + options.FeatureGates.String()}
 	args = append(args, fleetArgs(options.Fleet)...)
 	cmd := exec.Command(self, append(args, clusters...)...)
 	cmd.Stdout, cmd.Stderr = log, log

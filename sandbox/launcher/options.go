@@ -53,6 +53,8 @@ type Options struct {
 	Audit bool
 	// Agents are the settings of OCM's agents on every managed cluster.
 	Agents ocm.Agents
+	// FeatureGates are those of OCM's programs.
+	FeatureGates ocm.FeatureGates
 	// Fleet are the simulated clusters.
 	Fleet supervisor.Fleet
 	// Images are mappings IMAGE=DIRECTORY.

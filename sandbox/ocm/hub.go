@@ -73,20 +73,29 @@ type Network interface {
 	Do(func() error) error
 }
 
-// Hub is OCM's part on the hub.
-type Hub struct {
-	cluster   *controlplane.Cluster
-	manifests string
-	webhook   string // directory of the webhook server's tls.crt and tls.key
-	network   Network
-	programs  []process.Spec
+// HubOptions configures OCM's part on a hub.
+type HubOptions struct {
+	// Cluster is the hub.
+	Cluster *controlplane.Cluster
+	// Manifests is the directory "manifests" of OCM's module.
+	Manifests string
+	// Webhook is the network of the webhook server.
+	Webhook Network
+	// FeatureGates are those of OCM's programs.
+	FeatureGates FeatureGates
 }
 
-// InstallHub writes OCM's CRDs and RBAC to the hub and prepares its programs. manifests is the
-// directory "manifests" of OCM's module, network the webhook server's.
-func InstallHub(ctx context.Context, cluster *controlplane.Cluster, manifests string, network Network) (*Hub, error) {
-	h := &Hub{cluster: cluster, manifests: manifests, webhook: filepath.Join(cluster.Dir, "addon-webhook"), network: network}
-	applier, err := apply.New(cluster.Admin)
+// Hub is OCM's part on the hub.
+type Hub struct {
+	HubOptions
+	webhook  string // directory of the webhook server's tls.crt and tls.key
+	programs []process.Spec
+}
+
+// InstallHub writes OCM's CRDs and RBAC to the hub and prepares its programs.
+func InstallHub(ctx context.Context, options HubOptions) (*Hub, error) {
+	h := &Hub{HubOptions: options, webhook: filepath.Join(options.Cluster.Dir, "addon-webhook")}
+	applier, err := apply.New(h.Cluster.Admin)
 	if err != nil {
 		return nil, err
 	}
@@ -95,14 +104,14 @@ func InstallHub(ctx context.Context, cluster *controlplane.Cluster, manifests st
 	}
 	for _, step := range []func(context.Context, *apply.Applier) error{h.applyCRDs, h.applyRBAC} {
 		if err := step(ctx, applier); err != nil {
-			return nil, fmt.Errorf("install OCM on %s: %w", cluster.Name, err)
+			return nil, fmt.Errorf("install OCM on %s: %w", h.Cluster.Name, err)
 		}
 	}
 	return h, h.prepare(ctx)
 }
 
 func (h *Hub) serveWebhook() error {
-	pair, err := h.cluster.Authority.Serving("addon-webhook", h.network.IP().String())
+	pair, err := h.Cluster.Authority.Serving("addon-webhook", h.Webhook.IP().String())
 	if err != nil {
 		return err
 	}
@@ -119,8 +128,8 @@ func (h *Hub) serveWebhook() error {
 
 func (h *Hub) applyCRDs(ctx context.Context, applier *apply.Applier) error {
 	v := defaultValues()
-	v.AddonAPIServiceCABundle = base64.StdEncoding.EncodeToString(h.cluster.Authority.PEM())
-	rendered, err := render(h.manifests, v, "cluster-manager/hub/crds/*.yaml")
+	v.AddonAPIServiceCABundle = base64.StdEncoding.EncodeToString(h.Cluster.Authority.PEM())
+	rendered, err := render(h.Manifests, v, "cluster-manager/hub/crds/*.yaml")
 	if err != nil {
 		return err
 	}
@@ -129,7 +138,7 @@ func (h *Hub) applyCRDs(ctx context.Context, applier *apply.Applier) error {
 		return err
 	}
 	for _, crd := range crds {
-		if err := convertByURL(crd, fmt.Sprintf("https://%s/convert", netip.AddrPortFrom(h.network.IP(), webhookPort))); err != nil {
+		if err := convertByURL(crd, fmt.Sprintf("https://%s/convert", netip.AddrPortFrom(h.Webhook.IP(), webhookPort))); err != nil {
 			return fmt.Errorf("conversion webhook of %s: %w", crd.GetName(), err)
 		}
 	}
@@ -141,7 +150,10 @@ func (h *Hub) applyCRDs(ctx context.Context, applier *apply.Applier) error {
 }
 
 func (h *Hub) applyRBAC(ctx context.Context, applier *apply.Applier) error {
-	rendered, err := render(h.manifests, defaultValues(),
+	v := defaultValues()
+	v.ClusterProfileEnabled = h.FeatureGates[registrationController]["ClusterProfile"]
+	v.ClusterImporterEnabled = h.FeatureGates[registrationController]["ClusterImporter"]
+	rendered, err := render(h.Manifests, v,
 		"cluster-manager/hub/registration/clusterrole*.yaml",
 		"cluster-manager/hub/placement/clusterrole*.yaml",
 		"cluster-manager/hub/work/executor-admin-clusterrole.yaml",
@@ -168,25 +180,25 @@ func (h *Hub) prepare(ctx context.Context) error {
 	}{
 		{"addon-webhook", "addon", addonWebhookSA, "webhook-server",
 			[]string{fmt.Sprintf("--port=%d", webhookPort), "--certdir=" + h.webhook}},
-		{"registration-controller", "registration", controllerSA, "controller", []string{
-			"--feature-gates=ManagedClusterAutoApproval=true", "--auto-approved-csr-users=" + BootstrapUser}},
+		{registrationController, "registration", controllerSA, "controller", append(h.FeatureGates.flags(registrationController),
+			"--feature-gates="+autoApproval+"=true", "--auto-approved-csr-users="+BootstrapUser)},
 		{"placement-controller", "placement", placementSA, "controller", nil},
 		{"addon-manager", "addon", addonManagerSA, "manager", nil},
 	}
 	for i, c := range controllers {
-		kubeconfig, err := accountKubeconfig(ctx, h.cluster, hubNamespace, c.account)
+		kubeconfig, err := accountKubeconfig(ctx, h.Cluster, hubNamespace, c.account)
 		if err != nil {
 			return err
 		}
 		args := append([]string{c.command, "--kubeconfig=" + kubeconfig}, c.args...)
 		if c.command != "webhook-server" {
 			args = append(args, "--namespace="+hubNamespace, "--disable-leader-election",
-				fmt.Sprintf("--listen=127.0.0.1:%d", h.cluster.LocalPort(i)))
-			args = append(args, rateFlags(h.cluster.Load.QPS)...)
+				fmt.Sprintf("--listen=127.0.0.1:%d", h.Cluster.LocalPort(i)))
+			args = append(args, rateFlags(h.Cluster.Load.QPS)...)
 		}
-		spec := h.cluster.Program(c.name, c.program, args...)
+		spec := h.Cluster.Program(c.name, c.program, args...)
 		if c.command == "webhook-server" {
-			spec.Inside = h.network.Do
+			spec.Inside = h.Webhook.Do
 		}
 		h.programs = append(h.programs, spec)
 	}

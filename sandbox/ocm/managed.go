@@ -38,6 +38,8 @@ type ManagedOptions struct {
 	Manifests string
 	// Agents are the agents' settings.
 	Agents Agents
+	// FeatureGates are those of OCM's programs.
+	FeatureGates FeatureGates
 }
 
 // Managed is OCM's part on a managed cluster.
@@ -182,14 +184,14 @@ func (m *Managed) prepare(ctx context.Context) (err error) {
 	if m.hub, hubKubeconfig, err = volume(HubSecret); err != nil {
 		return err
 	}
-	if m.registration, err = m.agent(ctx, "registration", 0, append(bootstrapFlags(bootstrapFiles),
-		"--hub-kubeconfig-dir="+m.hubDir)...); err != nil {
+	if m.registration, err = m.agent(ctx, "registration", 0, slices.Concat(bootstrapFlags(bootstrapFiles),
+		m.FeatureGates.flags(registrationAgent), []string{"--hub-kubeconfig-dir=" + m.hubDir})...); err != nil {
 		return err
 	}
 	m.registration.Prepare = m.prepareRegistration
-	if m.work, err = m.agent(ctx, "work", 1, "--hub-kubeconfig-dir="+filepath.Dir(hubKubeconfig),
+	if m.work, err = m.agent(ctx, "work", 1, append(m.FeatureGates.flags(workAgent), "--hub-kubeconfig-dir="+filepath.Dir(hubKubeconfig),
 		"--workload-source-driver=kube", "--workload-source-config="+hubKubeconfig,
-		"--terminate-on-files="+hubKubeconfig, "--status-sync-interval="+m.Agents.StatusSyncInterval.String(), evictionGracePeriod); err != nil {
+		"--terminate-on-files="+hubKubeconfig, "--status-sync-interval="+m.Agents.StatusSyncInterval.String(), evictionGracePeriod)...); err != nil {
 		return err
 	}
 	m.work.Prepare = func(bool) ([]string, string, error) {
@@ -217,7 +219,7 @@ func bootstrapFlags(files []string) []string {
 	if len(files) == 1 {
 		return []string{"--bootstrap-kubeconfig=" + files[0]}
 	}
-	flags := []string{"--feature-gates=MultipleHubs=true", hubTimeout}
+	flags := []string{"--feature-gates=" + multipleHubs + "=true", hubTimeout}
 	for _, file := range files {
 		flags = append(flags, "--bootstrap-kubeconfigs="+file)
 	}

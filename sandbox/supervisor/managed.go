@@ -101,6 +101,7 @@ func (s *supervisor) installManaged(ctx context.Context, c *member) (*ocm.Manage
 	}
 	return ocm.InstallManaged(ctx, ocm.ManagedOptions{
 		Cluster: c.Cluster, Host: host, Hubs: hubs, Manifests: filepath.Join(s.Programs, build.Manifests), Agents: s.Agents,
+		FeatureGates: s.FeatureGates,
 	})
 }
 
@@ -112,7 +113,7 @@ func (s *supervisor) startSelf(starting, running context.Context, group *errgrou
 	}
 	managed, err := ocm.InstallManaged(starting, ocm.ManagedOptions{
 		Cluster: hub.Cluster, Name: s.HubAs, Hubs: []*clientcmdapi.Config{hub.Kubeconfig(pki.User{Pair: pair})},
-		Manifests: filepath.Join(s.Programs, build.Manifests), Agents: s.Agents,
+		Manifests: filepath.Join(s.Programs, build.Manifests), Agents: s.Agents, FeatureGates: s.FeatureGates,
 	})
 	if err != nil {
 		return err

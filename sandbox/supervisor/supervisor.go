@@ -47,6 +47,8 @@ type Options struct {
 	Audit bool
 	// Agents are the settings of OCM's agents on every managed cluster.
 	Agents ocm.Agents
+	// FeatureGates are those of OCM's programs on the clusters that are not of the fleet.
+	FeatureGates ocm.FeatureGates
 	// Fleet are the simulated clusters.
 	Fleet Fleet
 	// Outside are the listeners on 127.0.0.1, opened before the network namespace
@@ -172,7 +174,9 @@ func (s *supervisor) startHub(starting, running context.Context, group *errgroup
 	if err != nil {
 		return err
 	}
-	installed, err := ocm.InstallHub(starting, hub.Cluster, filepath.Join(s.Programs, build.Manifests), webhook)
+	installed, err := ocm.InstallHub(starting, ocm.HubOptions{
+		Cluster: hub.Cluster, Manifests: filepath.Join(s.Programs, build.Manifests), Webhook: webhook, FeatureGates: s.FeatureGates,
+	})
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ func command() *cobra.Command {
 		SilenceErrors: true,
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
-	options := &launcher.Options{Out: os.Stdout}
+	options := &launcher.Options{Out: os.Stdout, FeatureGates: ocm.FeatureGates{}}
 	root.PersistentFlags().StringVar(&options.Dir, "dir", cmp.Or(os.Getenv("SANDBOX_DIR"), ".sandbox"),
 		"directory of the sandbox (environment SANDBOX_DIR)")
 	root.PersistentFlags().StringVar(&options.Programs, "programs", "bin/sandbox", "directory of the built programs")
@@ -68,6 +68,9 @@ func addShapeFlags(cmd *cobra.Command, options *launcher.Options) {
 			"checks every 5 minutes, may renew them too late")
 	cmd.Flags().BoolVar(&options.Audit, "audit", false,
 		"log every request to a hub, with its user, verb, object and result, in HUB/logs/audit.log of the sandbox's directory")
+	cmd.Flags().Var(options.FeatureGates, "feature-gates",
+		"feature gates of OCM's programs, for example registration-agent:ClusterProperty=true (repeatable, or with commas);\n"+
+			"those of a fleet have OCM's defaults")
 	addAgentFlags(cmd, &options.Agents)
 	addFleetFlags(cmd, &options.Fleet)
 }

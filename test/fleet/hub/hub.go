@@ -117,7 +117,9 @@ func With(ctx context.Context, options Options, use func(context.Context, *Hub) 
 		if err := h.cluster.WaitReady(ctx); err != nil {
 			return err
 		}
-		installed, err := ocm.InstallHub(ctx, h.cluster, filepath.Join(options.Programs, "ocm-manifests"), loopback{})
+		installed, err := ocm.InstallHub(ctx, ocm.HubOptions{
+			Cluster: h.cluster, Manifests: filepath.Join(options.Programs, "ocm-manifests"), Webhook: loopback{},
+		})
 		if err != nil {
 			return err
 		}
