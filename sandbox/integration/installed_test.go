@@ -21,6 +21,7 @@ func TestInstalled(t *testing.T) {
 	s.requireFeatureGates()
 	s.requireNamespaces()
 	s.requireHostedKubeconfig()
+	s.requireAdmission()
 	s.requireServiceWebhook("hub")
 	s.requireServiceWebhook("cluster1")
 }

@@ -1,9 +1,8 @@
 // Package ocm runs Open Cluster Management on the sandbox's clusters: OCM's own
-// hub controllers and webhook server on the hub, its registration agent and work
+// hub controllers and webhook servers on the hub, its registration agent and work
 // agent on each managed cluster, with the CRDs and the RBAC that OCM's module
 // ships, each program under its own ServiceAccount.
 //
 // There are no operators of OCM (Helm charts, ClusterManager and Klusterlet objects): the
-// package starts the programs directly. The webhooks of registration and work, which only
-// validate and default, do not run.
+// package starts the programs directly.
 package ocm

@@ -2,11 +2,7 @@ package ocm
 
 import (
 	"context"
-	"encoding/base64"
 	"fmt"
-	"net/netip"
-	"os"
-	"path/filepath"
 
 	"golang.org/x/sync/errgroup"
 
@@ -19,11 +15,9 @@ import (
 // The hub accepts this user's clusters automatically.
 const BootstrapUser = "bootstrap-user"
 
-// webhookPort is the port of the add-on API's conversion webhook.
-const webhookPort = 9443
-
-// bootstrapRBAC lets the bootstrap user create and read ManagedClusters and CSRs, which OCM
-// requires of it.
+// bootstrapRBAC lets the bootstrap user create and read ManagedClusters and CSRs, and add clusters to
+// the default cluster set, which OCM requires of it:
+// https://github.com/open-cluster-management-io/ocm/blob/v1.2.1/deploy/cluster-manager/chart/cluster-manager/templates/bootstrap_cluster_role.yaml
 const bootstrapRBAC = `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
@@ -35,6 +29,9 @@ rules:
 - apiGroups: [cluster.open-cluster-management.io]
   resources: [managedclusters]
   verbs: [get, list, watch, create]
+- apiGroups: [cluster.open-cluster-management.io]
+  resources: [managedclustersets/join]
+  verbs: [create]
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
@@ -66,21 +63,14 @@ subjects:
 - {apiGroup: rbac.authorization.k8s.io, kind: Group, name: "system:serviceaccounts:open-cluster-management-hub"}
 `
 
-// Network is the network namespace of a program that binds fixed ports. OCM's webhook server
-// also listens on :8000 and :8080, so that of each hub needs its own network namespace.
-type Network interface {
-	IP() netip.Addr
-	Do(func() error) error
-}
-
 // HubOptions configures OCM's part on a hub.
 type HubOptions struct {
 	// Cluster is the hub.
 	Cluster *controlplane.Cluster
 	// Manifests is the directory "manifests" of OCM's module.
 	Manifests string
-	// Webhook is the network of the webhook server.
-	Webhook Network
+	// Attach returns a new network for the program of this name.
+	Attach func(name string) (Network, error)
 	// FeatureGates are those of OCM's programs.
 	FeatureGates FeatureGates
 }
@@ -88,65 +78,31 @@ type HubOptions struct {
 // Hub is OCM's part on the hub.
 type Hub struct {
 	HubOptions
-	webhook  string // directory of the webhook server's tls.crt and tls.key
+	webhooks map[string]Network // by the servers' names
 	programs []process.Spec
 }
 
-// InstallHub writes OCM's CRDs and RBAC to the hub and prepares its programs.
+// InstallHub writes OCM's CRDs and RBAC to the hub and prepares its programs. The hub's API server calls
+// the admission webhooks only after EnableWebhooks.
 func InstallHub(ctx context.Context, options HubOptions) (*Hub, error) {
-	h := &Hub{HubOptions: options, webhook: filepath.Join(options.Cluster.Dir, "addon-webhook")}
-	applier, err := apply.New(h.Cluster.Admin)
-	if err != nil {
-		return nil, err
-	}
-	if err := h.serveWebhook(); err != nil {
-		return nil, err
-	}
-	for _, step := range []func(context.Context, *apply.Applier) error{h.applyCRDs, h.applyRBAC} {
-		if err := step(ctx, applier); err != nil {
+	h := &Hub{HubOptions: options, webhooks: map[string]Network{}}
+	for _, step := range []func(context.Context) error{h.attachWebhooks, h.apply, h.prepareWebhooks, h.prepareControllers} {
+		if err := step(ctx); err != nil {
 			return nil, fmt.Errorf("install OCM on %s: %w", h.Cluster.Name, err)
 		}
 	}
-	return h, h.prepare(ctx)
+	return h, nil
 }
 
-func (h *Hub) serveWebhook() error {
-	pair, err := h.Cluster.Authority.Serving("addon-webhook", h.Webhook.IP().String())
+func (h *Hub) apply(ctx context.Context) error {
+	applier, err := apply.New(h.Cluster.Admin)
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(h.webhook, 0o700); err != nil {
-		return fmt.Errorf("create the webhook's directory: %w", err)
-	}
-	for name, content := range map[string][]byte{"tls.crt": pair.CertPEM, "tls.key": pair.KeyPEM} {
-		if err := os.WriteFile(filepath.Join(h.webhook, name), content, 0o600); err != nil {
-			return fmt.Errorf("write the webhook's certificate: %w", err)
-		}
-	}
-	return nil
-}
-
-func (h *Hub) applyCRDs(ctx context.Context, applier *apply.Applier) error {
-	v := defaultValues()
-	v.AddonAPIServiceCABundle = base64.StdEncoding.EncodeToString(h.Cluster.Authority.PEM())
-	rendered, err := render(h.Manifests, v, "cluster-manager/hub/crds/*.yaml")
-	if err != nil {
+	if err := h.applyWithURLs(ctx, applier, "cluster-manager/hub/crds/*.yaml"); err != nil {
 		return err
 	}
-	crds, err := apply.Decode(rendered)
-	if err != nil {
-		return err
-	}
-	for _, crd := range crds {
-		if err := convertByURL(crd, fmt.Sprintf("https://%s/convert", netip.AddrPortFrom(h.Webhook.IP(), webhookPort))); err != nil {
-			return fmt.Errorf("conversion webhook of %s: %w", crd.GetName(), err)
-		}
-	}
-	documents, err := encode(crds)
-	if err != nil {
-		return err
-	}
-	return applier.Apply(ctx, documents)
+	return h.applyRBAC(ctx, applier)
 }
 
 func (h *Hub) applyRBAC(ctx context.Context, applier *apply.Applier) error {
@@ -154,16 +110,17 @@ func (h *Hub) applyRBAC(ctx context.Context, applier *apply.Applier) error {
 	v.ClusterProfileEnabled = h.FeatureGates[registrationController]["ClusterProfile"]
 	v.ClusterImporterEnabled = h.FeatureGates[registrationController]["ClusterImporter"]
 	rendered, err := render(h.Manifests, v,
-		"cluster-manager/hub/registration/clusterrole*.yaml",
+		"cluster-manager/hub/registration/*clusterrole*.yaml",
 		"cluster-manager/hub/placement/clusterrole*.yaml",
 		"cluster-manager/hub/work/executor-admin-clusterrole.yaml",
+		"cluster-manager/hub/work/webhook-clusterrole*.yaml",
 		"cluster-manager/hub/addon-manager/clusterrole*.yaml",
 		"cluster-manager/hub/addon-manager/work-executor-*.yaml",
 	)
 	if err != nil {
 		return err
 	}
-	accounts := serviceAccounts(hubNamespace, controllerSA, placementSA, addonManagerSA, addonWebhookSA)
+	accounts := serviceAccounts(hubNamespace, registrationSA, placementSA, addonManagerSA, addonWebhookSA, registrationWebhookSA, workWebhookSA)
 	for _, documents := range [][]byte{[]byte(hubNamespaces), accounts, rendered, []byte(bootstrapRBAC), []byte(controllersRBAC)} {
 		if err := applier.Apply(ctx, documents); err != nil {
 			return err
@@ -172,15 +129,13 @@ func (h *Hub) applyRBAC(ctx context.Context, applier *apply.Applier) error {
 	return nil
 }
 
-// prepare creates the kubeconfig and the specification of every program.
-func (h *Hub) prepare(ctx context.Context) error {
+// prepareControllers creates the specifications of the controllers.
+func (h *Hub) prepareControllers(ctx context.Context) error {
 	controllers := []struct {
 		name, program, account, command string
 		args                            []string
 	}{
-		{"addon-webhook", "addon", addonWebhookSA, "webhook-server",
-			[]string{fmt.Sprintf("--port=%d", webhookPort), "--certdir=" + h.webhook}},
-		{registrationController, "registration", controllerSA, "controller", append(h.FeatureGates.flags(registrationController),
+		{registrationController, "registration", registrationSA, "controller", append(h.FeatureGates.flags(registrationController),
 			"--feature-gates="+autoApproval+"=true", "--auto-approved-csr-users="+BootstrapUser)},
 		{"placement-controller", "placement", placementSA, "controller", nil},
 		{"addon-manager", "addon", addonManagerSA, "manager", nil},
@@ -190,17 +145,9 @@ func (h *Hub) prepare(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		args := append([]string{c.command, "--kubeconfig=" + kubeconfig}, c.args...)
-		if c.command != "webhook-server" {
-			args = append(args, "--namespace="+hubNamespace, "--disable-leader-election",
-				fmt.Sprintf("--listen=127.0.0.1:%d", h.Cluster.LocalPort(i)))
-			args = append(args, rateFlags(h.Cluster.Load.QPS)...)
-		}
-		spec := h.Cluster.Program(c.name, c.program, args...)
-		if c.command == "webhook-server" {
-			spec.Inside = h.Webhook.Do
-		}
-		h.programs = append(h.programs, spec)
+		args := append([]string{c.command, "--kubeconfig=" + kubeconfig, "--namespace=" + hubNamespace, "--disable-leader-election",
+			fmt.Sprintf("--listen=127.0.0.1:%d", h.Cluster.LocalPort(i))}, c.args...)
+		h.programs = append(h.programs, h.Cluster.Program(c.name, c.program, append(args, rateFlags(h.Cluster.Load.QPS)...)...))
 	}
 	return nil
 }

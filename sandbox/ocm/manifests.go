@@ -22,11 +22,14 @@ const (
 	agentNamespace     = "open-cluster-management-agent"
 	registrationSuffix = "registration-sa"
 	workSuffix         = "work-sa"
-	controllerSA       = "registration-controller-sa"
+	registrationSA     = "registration-controller-sa"
 	placementSA        = "placement-controller-sa"
 	addonManagerSA     = "addon-manager-controller-sa"
-	addonWebhookSA     = "addon-webhook-sa"
 	aggregateToWork    = "open-cluster-management.io/aggregate-to-work"
+
+	addonWebhookSA        = "addon-webhook-sa"
+	registrationWebhookSA = "registration-webhook-sa"
+	workWebhookSA         = "work-webhook-sa"
 
 	// kubeconfigKey is the key of the Secrets below.
 	kubeconfigKey = "kubeconfig"
@@ -47,7 +50,8 @@ const (
 // (manifests.HubConfig and the klusterlet's configuration in OCM's module).
 type values struct {
 	ClusterManagerName, ClusterManagerNamespace                    string
-	AddonAPIServiceCABundle                                        string
+	AddonAPIServiceCABundle, RegistrationAPIServiceCABundle        string
+	RegistrationWebhook                                            struct{ Port int }
 	ClusterImporterEnabled, ClusterProfileEnabled, GRPCAuthEnabled bool
 
 	KlusterletName, KlusterletNamespace, AgentNamespace string
@@ -112,18 +116,6 @@ func serviceAccounts(namespace string, names ...string) []byte {
 		fmt.Fprintf(&out, "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: %s, namespace: %s}\n---\n", name, namespace)
 	}
 	return []byte(out.String())
-}
-
-// convertByURL sets the URL of a CRD's conversion webhook instead of its Service: the sandbox has no
-// service network.
-func convertByURL(crd *unstructured.Unstructured, url string) error {
-	client, found, err := unstructured.NestedMap(crd.Object, "spec", "conversion", "webhook", "clientConfig")
-	if err != nil || !found {
-		return err
-	}
-	delete(client, "service")
-	client["url"] = url
-	return unstructured.SetNestedMap(crd.Object, client, "spec", "conversion", "webhook", "clientConfig")
 }
 
 // encode is the inverse of apply.Decode.

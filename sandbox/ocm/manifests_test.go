@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"open-cluster-management.io/helloworld-addon/sandbox/apply"
 )
@@ -44,26 +43,6 @@ func TestRender(t *testing.T) {
 	}
 	if _, err := render(dir, defaultValues(), "missing/*.yaml"); err == nil || !strings.Contains(err.Error(), "build them again") {
 		t.Errorf("render of nothing = %v", err)
-	}
-}
-
-func TestConvertByURL(t *testing.T) {
-	crd := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"conversion": map[string]any{
-		"webhook": map[string]any{"clientConfig": map[string]any{"caBundle": "CA", "service": map[string]any{"name": "s"}}},
-	}}}}
-	if err := convertByURL(crd, "https://127.0.0.1:9443/convert"); err != nil {
-		t.Fatal(err)
-	}
-	got, _, _ := unstructured.NestedMap(crd.Object, "spec", "conversion", "webhook", "clientConfig")
-	if diff := cmp.Diff(map[string]any{"caBundle": "CA", "url": "https://127.0.0.1:9443/convert"}, got); diff != "" {
-		t.Error(diff)
-	}
-	plain := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"scope": "Cluster"}}}
-	if err := convertByURL(plain, "https://x"); err != nil {
-		t.Errorf("a CRD without a webhook: %v", err)
-	}
-	if diff := cmp.Diff(map[string]any{"spec": map[string]any{"scope": "Cluster"}}, plain.Object); diff != "" {
-		t.Error(diff)
 	}
 }
 

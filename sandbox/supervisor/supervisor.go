@@ -170,17 +170,17 @@ func (s *supervisor) startHub(starting, running context.Context, group *errgroup
 	if err := s.startNode(starting, running, group, hub); err != nil {
 		return err
 	}
-	webhook, err := hub.bridge.Attach(hub.Name + "/addon-webhook")
-	if err != nil {
-		return err
-	}
 	installed, err := ocm.InstallHub(starting, ocm.HubOptions{
-		Cluster: hub.Cluster, Manifests: filepath.Join(s.Programs, build.Manifests), Webhook: webhook, FeatureGates: s.FeatureGates,
+		Cluster: hub.Cluster, Manifests: filepath.Join(s.Programs, build.Manifests), FeatureGates: s.FeatureGates,
+		Attach: func(name string) (ocm.Network, error) { return hub.bridge.Attach(hub.Name + "/" + name) },
 	})
 	if err != nil {
 		return err
 	}
 	group.Go(func() error { return installed.Run(running, s.onLoop) })
+	if err := installed.EnableWebhooks(starting); err != nil {
+		return err
+	}
 	s.Progress.Step("%s: OCM installed", hub.Name)
 	if s.HubAs == "" || hub.Index > 0 {
 		return nil

@@ -54,8 +54,9 @@ const etcdURL = "http://127.0.0.1:11000"
 
 const serverName = "kube-apiserver"
 
-// idlePrograms would work on the objects.
-var idlePrograms = []string{"kube-controller-manager", "kube-scheduler", "registration-controller", "placement-controller", "addon-manager"}
+// idlePrograms would work on the objects, or bind the ports of the conversion webhook.
+var idlePrograms = []string{"kube-controller-manager", "kube-scheduler", "registration-controller", "placement-controller", "addon-manager",
+	"registration-webhook", "work-webhook"}
 
 const extras = `
 apiVersion: v1
@@ -118,7 +119,8 @@ func With(ctx context.Context, options Options, use func(context.Context, *Hub) 
 			return err
 		}
 		installed, err := ocm.InstallHub(ctx, ocm.HubOptions{
-			Cluster: h.cluster, Manifests: filepath.Join(options.Programs, "ocm-manifests"), Webhook: loopback{},
+			Cluster: h.cluster, Manifests: filepath.Join(options.Programs, "ocm-manifests"),
+			Attach: func(string) (ocm.Network, error) { return loopback{}, nil },
 		})
 		if err != nil {
 			return err
