@@ -22,6 +22,7 @@ func TestInstalled(t *testing.T) {
 	s.requireNamespaces()
 	s.requireHostedKubeconfig()
 	s.requireAdmission()
+	s.requireReplicaSet()
 	s.requireServiceWebhook("hub")
 	s.requireServiceWebhook("cluster1")
 }
@@ -105,6 +106,7 @@ func (s *sandbox) requireFeatureGates() {
 		"registration controller": "--feature-gates=ResourceCleanup=false",
 		"registration agent":      "--feature-gates=ClusterProperty=true",
 		"work agent":              "--feature-gates=RawFeedbackJsonString=true",
+		"work manager":            "--feature-gates=ManifestWorkReplicaSet=true",
 	} {
 		found := false
 		for _, command := range s.processes() {

@@ -12,6 +12,7 @@ import (
 const (
 	registrationController = "registration-controller"
 	registrationAgent      = "registration-agent"
+	workController         = "work-controller"
 	workAgent              = "work-agent"
 )
 
@@ -21,13 +22,16 @@ const (
 var gates = map[string][]string{
 	registrationController: {"ClusterImporter", "ClusterProfile", "DefaultClusterSet", autoApproval, "ResourceCleanup", "V1beta1CSRAPICompatibility"},
 	registrationAgent:      {"AddonManagement", "ClusterClaim", "ClusterProperty", multipleHubs, "V1beta1CSRAPICompatibility"},
+	workController:         {workCleanUp, "CloudEventsDrivers", workReplicaSet, "NilExecutorValidating"},
 	workAgent:              {"ExecutorValidatingCaches", "RawFeedbackJsonString"},
 }
 
-// The feature gates that the sandbox itself sets.
+// The feature gates on which the sandbox depends.
 const (
-	autoApproval = "ManagedClusterAutoApproval"
-	multipleHubs = "MultipleHubs"
+	workReplicaSet = "ManifestWorkReplicaSet"
+	workCleanUp    = "CleanUpCompletedManifestWork"
+	autoApproval   = "ManagedClusterAutoApproval"
+	multipleHubs   = "MultipleHubs"
 )
 
 // settled returns why the sandbox alone sets a feature gate; empty for the others.
@@ -42,8 +46,21 @@ func settled(gate string) string {
 }
 
 // FeatureGates holds the feature gates that differ from OCM's defaults: by component, then by gate. It
-// is a flag's value of the form COMPONENT:GATE=true,COMPONENT:GATE=false.
+// is a flag's value of the form COMPONENT:GATE=true,COMPONENT:GATE=false. As in a ClusterManager, the
+// gates of a controller are also those of its webhook server.
 type FeatureGates map[string]map[string]bool
+
+// DefaultFeatureGates returns the feature gates of a sandbox: with ManifestWorkReplicaSets, which OCM
+// leaves off.
+func DefaultFeatureGates() FeatureGates {
+	return FeatureGates{workController: {workReplicaSet: true}}
+}
+
+// runWorkController reports whether OCM's operator would run the work controller:
+// https://github.com/open-cluster-management-io/ocm/blob/v1.2.1/pkg/operator/operators/clustermanager/controllers/clustermanagercontroller/clustermanager_controller.go
+func (g FeatureGates) runWorkController() bool {
+	return g[workController][workReplicaSet] || g[workController][workCleanUp]
+}
 
 // Set adds the feature gates of a flag's value.
 func (g FeatureGates) Set(value string) error {

@@ -15,6 +15,7 @@ func TestGates(t *testing.T) {
 	if diff := cmp.Diff(map[string][]string{
 		registrationController: names(feature.DefaultHubRegistrationFeatureGates),
 		registrationAgent:      names(feature.DefaultSpokeRegistrationFeatureGates),
+		workController:         names(feature.DefaultHubWorkFeatureGates),
 		workAgent:              names(feature.DefaultSpokeWorkFeatureGates),
 	}, gates); diff != "" {
 		t.Errorf("the API has (-), the sandbox (+):\n%s", diff)
@@ -42,7 +43,7 @@ func TestFeatureGates(t *testing.T) {
 			[]string{"work-agent:RawFeedbackJsonString=false,registration-agent:ClusterProperty=true", "work-agent:RawFeedbackJsonString=true"},
 			FeatureGates{"work-agent": {"RawFeedbackJsonString": true}, "registration-agent": {"ClusterProperty": true}}, ""},
 		{"an unknown component", []string{"work:RawFeedbackJsonString=true"}, nil,
-			`no component "work": those with feature gates are registration-agent, registration-controller, work-agent`},
+			`no component "work": those with feature gates are registration-agent, registration-controller, work-agent, work-controller`},
 		{"a gate without a component", []string{"RawFeedbackJsonString=true"}, nil, `no component "RawFeedbackJsonString=true"`},
 		{"a gate of another component", []string{"work-agent:ClusterProperty=true"}, nil,
 			`work-agent has no feature gate "ClusterProperty": it has ExecutorValidatingCaches, RawFeedbackJsonString`},
@@ -87,5 +88,21 @@ func TestFeatureGateFlags(t *testing.T) {
 	}
 	if flags := gates.flags("work-agent"); flags != nil {
 		t.Errorf("a component without a gate has the flags %v", flags)
+	}
+}
+
+func TestWorkController(t *testing.T) {
+	for values, want := range map[string]bool{
+		"": true,
+		"work-controller:ManifestWorkReplicaSet=false":                                                   false,
+		"work-controller:ManifestWorkReplicaSet=false,work-controller:CleanUpCompletedManifestWork=true": true,
+	} {
+		gates := DefaultFeatureGates()
+		if err := gates.Set(values); err != nil {
+			t.Fatal(err)
+		}
+		if got := gates.runWorkController(); got != want {
+			t.Errorf("with %q the work controller runs: %t, want %t", values, got, want)
+		}
 	}
 }

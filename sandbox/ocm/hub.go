@@ -112,15 +112,14 @@ func (h *Hub) applyRBAC(ctx context.Context, applier *apply.Applier) error {
 	rendered, err := render(h.Manifests, v,
 		"cluster-manager/hub/registration/*clusterrole*.yaml",
 		"cluster-manager/hub/placement/clusterrole*.yaml",
-		"cluster-manager/hub/work/executor-admin-clusterrole.yaml",
-		"cluster-manager/hub/work/webhook-clusterrole*.yaml",
+		"cluster-manager/hub/work/*clusterrole*.yaml",
 		"cluster-manager/hub/addon-manager/clusterrole*.yaml",
 		"cluster-manager/hub/addon-manager/work-executor-*.yaml",
 	)
 	if err != nil {
 		return err
 	}
-	accounts := serviceAccounts(hubNamespace, registrationSA, placementSA, addonManagerSA, addonWebhookSA, registrationWebhookSA, workWebhookSA)
+	accounts := serviceAccounts(hubNamespace, registrationSA, placementSA, workSA, addonManagerSA, addonWebhookSA, registrationWebhookSA, workWebhookSA)
 	for _, documents := range [][]byte{[]byte(hubNamespaces), accounts, rendered, []byte(bootstrapRBAC), []byte(controllersRBAC)} {
 		if err := applier.Apply(ctx, documents); err != nil {
 			return err
@@ -129,16 +128,22 @@ func (h *Hub) applyRBAC(ctx context.Context, applier *apply.Applier) error {
 	return nil
 }
 
+// controller is one of OCM's controllers on a hub.
+type controller struct {
+	name, program, account, command string
+	args                            []string
+}
+
 // prepareControllers creates the specifications of the controllers.
 func (h *Hub) prepareControllers(ctx context.Context) error {
-	controllers := []struct {
-		name, program, account, command string
-		args                            []string
-	}{
+	controllers := []controller{
 		{registrationController, "registration", registrationSA, "controller", append(h.FeatureGates.flags(registrationController),
 			"--feature-gates="+autoApproval+"=true", "--auto-approved-csr-users="+BootstrapUser)},
 		{"placement-controller", "placement", placementSA, "controller", nil},
 		{"addon-manager", "addon", addonManagerSA, "manager", nil},
+	}
+	if h.FeatureGates.runWorkController() {
+		controllers = append(controllers, controller{workController, "work", workSA, "manager", h.FeatureGates.flags(workController)})
 	}
 	for i, c := range controllers {
 		kubeconfig, err := accountKubeconfig(ctx, h.Cluster, hubNamespace, c.account)

@@ -24,6 +24,7 @@ const (
 	workSuffix         = "work-sa"
 	registrationSA     = "registration-controller-sa"
 	placementSA        = "placement-controller-sa"
+	workSA             = "work-controller-sa"
 	addonManagerSA     = "addon-manager-controller-sa"
 	aggregateToWork    = "open-cluster-management.io/aggregate-to-work"
 

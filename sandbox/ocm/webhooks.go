@@ -43,7 +43,7 @@ type webhookServer struct {
 var webhookServers = []webhookServer{
 	{"addon-webhook", "addon", addonWebhookSA, ""},
 	{"registration-webhook", "registration", registrationWebhookSA, registrationController},
-	{"work-webhook", "work", workWebhookSA, ""},
+	{"work-webhook", "work", workWebhookSA, workController},
 }
 
 // attachWebhooks gives each webhook server its own network.

@@ -23,7 +23,7 @@ func command() *cobra.Command {
 		SilenceErrors: true,
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
-	options := &launcher.Options{Out: os.Stdout, FeatureGates: ocm.FeatureGates{}}
+	options := &launcher.Options{Out: os.Stdout, FeatureGates: ocm.DefaultFeatureGates()}
 	root.PersistentFlags().StringVar(&options.Dir, "dir", cmp.Or(os.Getenv("SANDBOX_DIR"), ".sandbox"),
 		"directory of the sandbox (environment SANDBOX_DIR)")
 	root.PersistentFlags().StringVar(&options.Programs, "programs", "bin/sandbox", "directory of the built programs")
