@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"k8s.io/klog/v2"
@@ -67,9 +68,18 @@ type LoopError struct {
 }
 
 func (e *LoopError) Error() string {
-	return fmt.Sprintf("%s died %d times within %s, the last time with: %v; the end of its log %s:\n%s",
+	text := fmt.Sprintf("%s died %d times within %s, the last time with: %v; the end of its log %s:\n%s",
 		e.Name, deathsTolerated+1, deathsWindow, e.Cause, e.Log, e.Tail)
+	if strings.Contains(e.Tail, syscall.EMFILE.Error()) {
+		text += "\n" + inotifyHint
+	}
+	return text
 }
+
+// inotifyHint explains the usual cause of EMFILE: OCM's webhook servers end when they cannot watch their
+// certificates. See also https://kind.sigs.k8s.io/docs/user/known-issues/#pod-errors-due-to-too-many-open-files
+const inotifyHint = "(the machine has no inotify instance left for this user, for example because of another sandbox: " +
+	"end that, or run sysctl fs.inotify.max_user_instances=512)"
 
 // Keep runs the program until ctx ends. It restarts the program whenever it ends, unless its switch is
 // off. If the program dies four times in a minute, Keep calls onLoop and restarts it more slowly. Keep

@@ -2,6 +2,7 @@ package process
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -44,6 +45,16 @@ func TestKeepReportsALoopWithTheEndOfTheLog(t *testing.T) {
 	for _, want := range []string{"cluster1/etcd", "died 4 times", "exit status 3", log, "no space left on device"} {
 		if !strings.Contains(got.Error(), want) {
 			t.Errorf("the error does not say %q:\n%v", want, got)
+		}
+	}
+}
+
+func TestALoopForLackOfInotifyInstancesNamesTheSetting(t *testing.T) {
+	const setting = "sysctl fs.inotify.max_user_instances"
+	for tail, want := range map[string]bool{"Error: too many open files": true, "Error: no space left on device": false} {
+		err := &LoopError{Name: "hub/work-webhook", Cause: errors.New("exit status 1"), Tail: tail}
+		if got := strings.Contains(err.Error(), setting); got != want {
+			t.Errorf("with the log %q the error names the setting: %t, want %t:\n%v", tail, got, want, err)
 		}
 	}
 }
