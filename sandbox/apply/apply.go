@@ -58,24 +58,44 @@ func (a *Applier) Apply(ctx context.Context, documents []byte) error {
 		return err
 	}
 	for _, object := range objects {
-		if err := a.applyOne(ctx, object); err != nil {
-			return fmt.Errorf("apply %s %s: %w", object.GetKind(), object.GetName(), err)
+		if _, err := a.ApplyObject(ctx, object); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-func (a *Applier) applyOne(ctx context.Context, object *unstructured.Unstructured) error {
+// ApplyObject applies the object and returns its generation.
+func (a *Applier) ApplyObject(ctx context.Context, object *unstructured.Unstructured) (generation int64, err error) {
+	return a.apply(ctx, object, dynamic.ResourceInterface.Apply)
+}
+
+// ApplyStatus applies the object's status.
+func (a *Applier) ApplyStatus(ctx context.Context, object *unstructured.Unstructured) error {
+	_, err := a.apply(ctx, object, func(client dynamic.ResourceInterface, ctx context.Context, name string, object *unstructured.Unstructured,
+		options metav1.ApplyOptions, _ ...string) (*unstructured.Unstructured, error) {
+		return client.ApplyStatus(ctx, name, object, options)
+	})
+	return err
+}
+
+// applyFunc is a method of dynamic.ResourceInterface.
+type applyFunc func(dynamic.ResourceInterface, context.Context, string, *unstructured.Unstructured, metav1.ApplyOptions, ...string) (*unstructured.Unstructured, error)
+
+func (a *Applier) apply(ctx context.Context, object *unstructured.Unstructured, do applyFunc) (int64, error) {
 	mapping, err := a.mapping(ctx, object)
 	if err != nil {
-		return err
+		return 0, fmt.Errorf("apply %s %s: %w", object.GetKind(), object.GetName(), err)
 	}
 	var client dynamic.ResourceInterface = a.client.Resource(mapping.Resource)
 	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
 		client = a.client.Resource(mapping.Resource).Namespace(object.GetNamespace())
 	}
-	_, err = client.Apply(ctx, object.GetName(), object, metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
-	return err
+	applied, err := do(client, ctx, object.GetName(), object, metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
+	if err != nil {
+		return 0, fmt.Errorf("apply %s %s: %w", object.GetKind(), object.GetName(), err)
+	}
+	return applied.GetGeneration(), nil
 }
 
 // mapping returns the resource of an object. It waits for the kind of a new CRD.

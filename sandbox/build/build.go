@@ -277,10 +277,18 @@ func (b *builder) say(format string, args ...any) {
 	_, _ = fmt.Fprintf(b.Progress, "%6s  %s\n", time.Since(b.started).Round(time.Second), fmt.Sprintf(format, args...))
 }
 
+// manifestSources are the directories with manifests in OCM's module, by their names below Manifests.
+var manifestSources = map[string]string{
+	".":                        "manifests",
+	"cluster-manager/operator": "deploy/cluster-manager/config/crds",
+	"klusterlet/operator":      "deploy/klusterlet/config/crds",
+}
+
 // manifests copies OCM's manifests beside its programs.
 func (b *builder) manifests() error {
 	to := filepath.Join(b.Out, Manifests)
-	if b.current(Manifests, b.fingerprint) {
+	fingerprint := fmt.Sprint(b.fingerprint, manifestSources)
+	if b.current(Manifests, fingerprint) {
 		return nil
 	}
 	if err := b.forget(Manifests); err != nil {
@@ -289,10 +297,12 @@ func (b *builder) manifests() error {
 	if err := os.RemoveAll(to); err != nil {
 		return fmt.Errorf("remove old manifests of OCM: %w", err)
 	}
-	if err := copyYAML(to, os.DirFS(filepath.Join(b.ocmDir, "manifests"))); err != nil {
-		return fmt.Errorf("copy OCM's manifests: %w", err)
+	for name, source := range manifestSources {
+		if err := copyYAML(filepath.Join(to, name), os.DirFS(filepath.Join(b.ocmDir, source))); err != nil {
+			return fmt.Errorf("copy OCM's manifests: %w", err)
+		}
 	}
-	if err := os.WriteFile(b.stamp(Manifests), []byte(b.fingerprint), 0o644); err != nil {
+	if err := os.WriteFile(b.stamp(Manifests), []byte(fingerprint), 0o644); err != nil {
 		return fmt.Errorf("write the stamp of OCM's manifests: %w", err)
 	}
 	return nil

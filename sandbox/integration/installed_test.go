@@ -4,6 +4,7 @@ package integration
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,6 +22,7 @@ func TestInstalled(t *testing.T) {
 	s.requireFeatureGates()
 	s.requireNamespaces()
 	s.requireHostedKubeconfig()
+	s.requireDescriptions()
 	s.requireAdmission()
 	s.requireReplicaSet()
 	s.requireServiceWebhook("hub")
@@ -119,6 +121,37 @@ func (s *sandbox) requireFeatureGates() {
 		}
 		if !found {
 			s.t.Errorf("no process of %s", program)
+		}
+	}
+}
+
+// requireDescriptions checks the Klusterlets and the ClusterManager, and that their status follows the
+// programs.
+func (s *sandbox) requireDescriptions() {
+	s.t.Helper()
+	for _, want := range []struct{ cluster, object, spec string }{
+		{"cluster1", "klusterlet/klusterlet", "cluster1 Default ClusterProperty"},
+		{"cluster1", "klusterlet/klusterlet-cluster2", "cluster2 Hosted ClusterProperty"},
+		{"hub", "clustermanager/cluster-manager", " Default ResourceCleanup ManagedClusterAutoApproval"},
+	} {
+		eventually(s.t, want.object+" of "+want.cluster, func() error {
+			got, err := s.kubectl(want.cluster, "get", want.object, "-o",
+				"jsonpath={.spec.clusterName} {.spec.deployOption.mode} {.spec.registrationConfiguration.featureGates[*].feature}")
+			if err != nil || got != strings.TrimSpace(want.spec) {
+				return fmt.Errorf("%w: %q, want %q", err, got, want.spec)
+			}
+			return nil
+		})
+	}
+	for _, program := range []struct{ name, cluster, object, runs, stopped string }{
+		{"cluster1/work-agent", "cluster1", "klusterlet/klusterlet", "Available=True", "Available=False"},
+		{"hub/placement-controller", "hub", "clustermanager/cluster-manager", "HubPlacementDegraded=False", "HubPlacementDegraded=True"},
+	} {
+		for _, step := range []struct{ command, condition string }{{"restart", program.runs}, {"stop", program.stopped}, {"start", program.runs}} {
+			if out, err := s.run(s.t.Context(), step.command, program.name); err != nil {
+				s.t.Fatalf("%s %s: %v\n%s", step.command, program.name, err, out)
+			}
+			s.must(program.cluster, "wait", "--for=condition="+step.condition, program.object, "--timeout=60s")
 		}
 	}
 }

@@ -3,6 +3,6 @@
 // agent on each managed cluster, with the CRDs and the RBAC that OCM's module
 // ships, each program under its own ServiceAccount.
 //
-// There are no operators of OCM (Helm charts, ClusterManager and Klusterlet objects): the
-// package starts the programs directly.
+// There are no operators of OCM: the package starts the programs directly, and its ClusterManagers and
+// Klusterlets only describe them.
 package ocm

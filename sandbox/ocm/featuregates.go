@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	operatorv1 "open-cluster-management.io/api/operator/v1"
 )
 
 // The components of OCM that have feature gates, by the names of their programs in the sandbox.
@@ -119,6 +121,19 @@ func (g FeatureGates) settings(component string) []string {
 		settings = append(settings, fmt.Sprintf("%s=%t", gate, g[component][gate]))
 	}
 	return settings
+}
+
+// list returns the feature gates as the spec of a Klusterlet or ClusterManager has them.
+func (g FeatureGates) list(component string) []operatorv1.FeatureGate {
+	var list []operatorv1.FeatureGate
+	for _, gate := range sortedKeys(g[component]) {
+		mode := operatorv1.FeatureGateModeTypeDisable
+		if g[component][gate] {
+			mode = operatorv1.FeatureGateModeTypeEnable
+		}
+		list = append(list, operatorv1.FeatureGate{Feature: gate, Mode: mode})
+	}
+	return list
 }
 
 // flags returns the flag of a component's program; none without a feature gate.

@@ -3,6 +3,8 @@ package ocm
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"golang.org/x/sync/errgroup"
 
@@ -99,8 +101,10 @@ func (h *Hub) apply(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := h.applyWithURLs(ctx, applier, "cluster-manager/hub/crds/*.yaml"); err != nil {
-		return err
+	for _, crds := range []string{"cluster-manager/hub/crds/*.yaml", "cluster-manager/operator/*.crd.yaml"} {
+		if err := h.applyWithURLs(ctx, applier, crds); err != nil {
+			return err
+		}
 	}
 	return h.applyRBAC(ctx, applier)
 }
@@ -167,13 +171,21 @@ func rateFlags(qps int) []string {
 
 // Run runs OCM's programs of the hub until ctx ends.
 func (h *Hub) Run(ctx context.Context, onLoop func(*process.LoopError)) error {
-	return keepAll(ctx, h.programs, onLoop)
-}
-
-func keepAll(ctx context.Context, programs []process.Spec, onLoop func(*process.LoopError)) error {
 	group, ctx := errgroup.WithContext(ctx)
-	for _, spec := range programs {
+	for _, spec := range h.programs {
 		group.Go(func() error { return process.Keep(ctx, spec, onLoop) })
 	}
+	group.Go(func() error { return keepDescribed(ctx, h.Cluster.Admin, h.clusterManager) })
 	return group.Wait()
+}
+
+// named returns the programs of these names.
+func (h *Hub) named(names ...string) []process.Spec {
+	var found []process.Spec
+	for _, spec := range h.programs {
+		if slices.Contains(names, strings.TrimPrefix(spec.Name, h.Cluster.Name+"/")) {
+			found = append(found, spec)
+		}
+	}
+	return found
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
@@ -86,7 +87,7 @@ func (m *Managed) apply(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	management, err := render(m.Manifests, v, "klusterlet/management/*role*.yaml")
+	management, err := render(m.Manifests, v, "klusterlet/management/*role*.yaml", "klusterlet/operator/*.crd.yaml")
 	if err != nil {
 		return err
 	}
@@ -191,7 +192,8 @@ func (m *Managed) prepare(ctx context.Context) (err error) {
 	m.registration.Prepare = m.prepareRegistration
 	if m.work, err = m.agent(ctx, "work", 1, append(m.FeatureGates.flags(workAgent), "--hub-kubeconfig-dir="+filepath.Dir(hubKubeconfig),
 		"--workload-source-driver=kube", "--workload-source-config="+hubKubeconfig,
-		"--terminate-on-files="+hubKubeconfig, "--status-sync-interval="+m.Agents.StatusSyncInterval.String(), evictionGracePeriod)...); err != nil {
+		"--terminate-on-files="+hubKubeconfig, "--status-sync-interval="+m.Agents.StatusSyncInterval.String(),
+		"--appliedmanifestwork-eviction-grace-period="+evictionGracePeriod.String())...); err != nil {
 		return err
 	}
 	m.work.Prepare = func(bool) ([]string, string, error) {
@@ -208,7 +210,7 @@ const agentPorts = 6
 // evictionGracePeriod is the time for which a work agent keeps the objects from a former hub. A
 // hub at another URL is another hub to it. OCM's default is an hour: for that time the objects of
 // an add-on's ManifestWork stay even if it is deleted on the present hub.
-const evictionGracePeriod = "--appliedmanifestwork-eviction-grace-period=30s"
+const evictionGracePeriod = 30 * time.Second
 
 // hubTimeout is the time without its hub after which an agent with several hubs switches to
 // another one. OCM's default is ten minutes, the minimum in its API three. The agent judges by the
@@ -298,5 +300,6 @@ func (m *Managed) Run(ctx context.Context, onLoop func(*process.LoopError)) erro
 	}
 	group.Go(func() error { return process.Keep(ctx, m.registration, onLoop) })
 	group.Go(func() error { return process.Keep(ctx, m.work, onLoop) })
+	group.Go(func() error { return keepDescribed(ctx, m.Host.Admin, m.klusterlet) })
 	return group.Wait()
 }

@@ -57,12 +57,6 @@ var ofSeveralHubs = []fault{
 // TestSeveralHubs: cluster1 may join two hubs.
 func TestSeveralHubs(t *testing.T) {
 	w := worlds(t, 1)[0]
-	w.run(t, `spoke apply -f "$KLUSTERLET_CRD"; spoke wait --for=condition=Established crd/klusterlets.operator.open-cluster-management.io
-		spoke apply -f - <<END
-{"apiVersion":"operator.open-cluster-management.io/v1","kind":"Klusterlet","metadata":{"name":"klusterlet"},"spec":{"clusterName":"$CLUSTER",
-"registrationConfiguration":{"bootstrapKubeConfigs":{"type":"LocalSecrets","localSecretsConfig":{"kubeConfigSecrets":[
-{"name":"bootstrap-hub-kubeconfig"},{"name":"bootstrap-hub-kubeconfig-hub2"}]}}}}}
-END`)
 	w.run(t, `"$KUBECTL" --kubeconfig="$HUB2_KUBECONFIG" create -f - <<END
 {"apiVersion":"cluster.open-cluster-management.io/v1","kind":"ManagedCluster","metadata":{"name":"$CLUSTER"},"spec":{"hubAcceptsClient":true}}
 END`)
