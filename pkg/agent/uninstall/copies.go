@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"open-cluster-management.io/helloworld-addon/internal/text"
 	"open-cluster-management.io/helloworld-addon/manifests"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/mirror/plan"
 )
@@ -93,12 +94,7 @@ func (r *Remaining) Error() string {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	message := fmt.Sprintf("removing the copies: %d of %d left: ", len(names), r.Most)
-	if len(names) > maxNames {
-		message += fmt.Sprintf("%s and %d more", strings.Join(names[:maxNames], ", "), len(names)-maxNames)
-	} else {
-		message += strings.Join(names, ", ")
-	}
+	message := fmt.Sprintf("removing the copies: %d of %d left: %s", len(names), r.Most, text.List(names, maxNames))
 	if r.Cause != nil {
 		first, _, _ := strings.Cut(r.Cause.Error(), "\n")
 		message += ": " + first

@@ -9,6 +9,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"open-cluster-management.io/helloworld-addon/internal/text"
 	"open-cluster-management.io/helloworld-addon/pkg/kubectl/diff/plan"
 	"open-cluster-management.io/helloworld-addon/pkg/kubectl/terminal"
 )
@@ -156,10 +157,10 @@ func (w *writer) finding(f plan.Finding) {
 
 // names returns the first names, and how many there are beyond. With -o wide it returns all.
 func (w *writer) names(names []string) string {
-	if more := len(names) - maxNames; more > 0 && !w.wide {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNames], ", "), more)
+	if w.wide {
+		return strings.Join(names, ", ")
 	}
-	return strings.Join(names, ", ")
+	return text.List(names, maxNames)
 }
 
 // summary returns the last line.

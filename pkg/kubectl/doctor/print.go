@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
+	"open-cluster-management.io/helloworld-addon/internal/text"
 	"open-cluster-management.io/helloworld-addon/pkg/kubectl/doctor/diagnosis"
 	"open-cluster-management.io/helloworld-addon/pkg/kubectl/terminal"
 )
@@ -148,12 +149,7 @@ func (w *writer) group(group []diagnosis.Diagnosis, unread bool) {
 		for _, d := range others {
 			names = append(names, d.Cluster)
 		}
-		more := ""
-		if len(names) > mostNames {
-			more = fmt.Sprintf(" and %d more", len(names)-mostNames)
-			names = names[:mostNames]
-		}
-		w.line(2, "The same causes on %s: %s%s", clusters(len(others)), strings.Join(names, ", "), more)
+		w.line(2, "The same causes on %s: %s", clusters(len(others)), text.List(names, mostNames))
 	}
 	w.WriteString("\n")
 }

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"open-cluster-management.io/helloworld-addon/api/v1alpha1"
+	"open-cluster-management.io/helloworld-addon/internal/text"
 )
 
 // Limits of the status of a ConfigMapMirror. Its CRD has them, too.
@@ -63,13 +64,13 @@ func (s Scope) stateOf(source *Source, target *Copy, failed, contested Failure) 
 	want := wantedOf(source)
 	switch kind := Decide(source.Name, source, target); {
 	case contested.want == want:
-		return v1alpha1.MirrorContested, cut(contested.Reason)
+		return v1alpha1.MirrorContested, text.Shorten(contested.Reason, maxMessage)
 	case kind == InSync:
 		return v1alpha1.MirrorSynced, ""
 	case kind == Conflict:
-		return v1alpha1.MirrorConflict, cut(s.conflictReason(target))
+		return v1alpha1.MirrorConflict, text.Shorten(s.conflictReason(target), maxMessage)
 	case failed.want == want:
-		return v1alpha1.MirrorFailed, cut(failed.Reason)
+		return v1alpha1.MirrorFailed, text.Shorten(failed.Reason, maxMessage)
 	default:
 		return v1alpha1.MirrorPending, ""
 	}
@@ -81,15 +82,6 @@ func byFailureName(failures []Failure) map[string]Failure {
 		byName[failure.Name] = failure
 	}
 	return byName
-}
-
-// cut shortens a message to maxMessage, between two characters.
-func cut(message string) string {
-	const more = " …"
-	if len(message) <= maxMessage {
-		return message
-	}
-	return strings.ToValidUTF8(message[:maxMessage-len(more)], "") + more
 }
 
 // setSince sets the time of each entry, in whole seconds as the API server stores it.

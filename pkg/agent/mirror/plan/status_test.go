@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -175,18 +174,6 @@ func TestMirrorStatusIsBounded(t *testing.T) {
 		status.Total != maxEntries+7 || status.Synced != maxEntries+6 {
 		t.Errorf("%d entries, %d omitted, the first is %s; %d of %d synced",
 			len(status.ConfigMaps), status.Omitted, status.ConfigMaps[0].Name, status.Synced, status.Total)
-	}
-}
-
-// TestMessagesAreCut: a message fits the CRD's limit and is text.
-func TestMessagesAreCut(t *testing.T) {
-	for name, message := range map[string]string{
-		"short": strings.Repeat("x", 256), "long": strings.Repeat("x", 257), "within a character": "x" + strings.Repeat("é", 200),
-	} {
-		got := cut(message)
-		if len(got) > 256 || !utf8.ValidString(got) || len(message) <= 256 && got != message || len(message) > 256 && !strings.HasSuffix(got, " …") {
-			t.Errorf("%s: %q", name, got)
-		}
 	}
 }
 

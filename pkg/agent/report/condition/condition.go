@@ -6,11 +6,11 @@ package condition
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"open-cluster-management.io/helloworld-addon/internal/text"
 	"open-cluster-management.io/helloworld-addon/manifests"
 )
 
@@ -159,21 +159,11 @@ func counts(state State) string {
 // Names returns up to 10 names, sorted, and the number of the others. For example,
 // "a, b, c", or ten names "and 4990 more".
 func Names(names []string) string {
-	sorted := slices.Sorted(slices.Values(names))
-	if len(sorted) <= maxNames {
-		return strings.Join(sorted, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(sorted[:maxNames], ", "), len(sorted)-maxNames)
+	return text.List(slices.Sorted(slices.Values(names)), maxNames)
 }
 
-// Shorten cuts a message to MaxMessage, between two characters.
-func Shorten(message string) string {
-	const more = " …"
-	if len(message) <= MaxMessage {
-		return message
-	}
-	return strings.ToValidUTF8(message[:MaxMessage-len(more)], "") + more
-}
+// Shorten cuts a message to MaxMessage.
+func Shorten(message string) string { return text.Shorten(message, MaxMessage) }
 
 // Difference is the difference between the condition on the hub and the desired one.
 type Difference int

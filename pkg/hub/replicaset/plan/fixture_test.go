@@ -120,7 +120,7 @@ func (f *fixture) holding(minutes int) {
 	f.Now = before
 }
 
-func text(writes []Write) string {
+func written(writes []Write) string {
 	var lines []string
 	for _, write := range writes {
 		lines = append(lines, write.String())

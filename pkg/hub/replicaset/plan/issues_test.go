@@ -64,7 +64,7 @@ func TestIssues(t *testing.T) {
 			for range 20 {
 				result := Plan(f.Inputs)
 				if len(result.Writes) > 0 {
-					got = append(got, f.Now.Sub(now).String()+" "+text(result.Writes))
+					got = append(got, f.Now.Sub(now).String()+" "+written(result.Writes))
 				}
 				f.Set.Status = result.Status
 				f.apply(result.Writes, test.silent)

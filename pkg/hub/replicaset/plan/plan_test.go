@@ -127,7 +127,7 @@ func TestHoldBeginsAnew(t *testing.T) {
 		f.Now = now.Add(time.Duration(step.minute) * time.Minute)
 		f.Placements["p"] = Placement{Readable: step.readable}
 		got := Plan(f.Inputs)
-		if diff := cmp.Diff(step.writes, text(got.Writes)); diff != "" {
+		if diff := cmp.Diff(step.writes, written(got.Writes)); diff != "" {
 			t.Errorf("minute %d, readable %v (-want +got):\n%s", step.minute, step.readable, diff)
 		}
 		f.Set.Status = got.Status
@@ -259,7 +259,7 @@ func TestFinalize(t *testing.T) {
 	}
 	f.synced("c1", "r2", 60)
 	f.Objects[0].Deleting = true
-	if got := Plan(f.Inputs); got.RemoveFinalizer || text(got.Writes) != "delete c1/b" {
+	if got := Plan(f.Inputs); got.RemoveFinalizer || written(got.Writes) != "delete c1/b" {
 		t.Errorf("one is being deleted, one is left: %v", got.Writes)
 	}
 	f.refuse("c1", "", 60)

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"open-cluster-management.io/helloworld-addon/api/v1alpha1"
+	"open-cluster-management.io/helloworld-addon/internal/text"
 	"open-cluster-management.io/helloworld-addon/manifests"
 )
 
@@ -224,7 +225,7 @@ func (p *planner) degraded(c counts) {
 // expected is no event.
 func (p *planner) condition(kind string, status metav1.ConditionStatus, why finding) {
 	conditions := &p.result.Status.Conditions
-	message := shorten(why.message)
+	message := text.Shorten(why.message, maxMessage)
 	before := meta.FindStatusCondition(*conditions, kind)
 	bad := (status == metav1.ConditionTrue) == (kind == v1alpha1.ConditionDegraded)
 	if before == nil && (bad || kind == v1alpha1.ConditionRolledOut) || before != nil && (before.Status != status || before.Reason != why.reason) {
@@ -247,18 +248,5 @@ func truth(is bool) metav1.ConditionStatus {
 
 // list returns the first names in their order, and how many there are beyond.
 func list(names []string) string {
-	names = slices.Sorted(slices.Values(names))
-	if more := len(names) - maxNames; more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNames], ", "), more)
-	}
-	return strings.Join(names, ", ")
-}
-
-// shorten cuts a message to maxMessage bytes, between two characters.
-func shorten(message string) string {
-	const more = " …"
-	if len(message) <= maxMessage {
-		return message
-	}
-	return strings.ToValidUTF8(message[:maxMessage-len(more)], "") + more
+	return text.List(slices.Sorted(slices.Values(names)), maxNames)
 }

@@ -445,7 +445,7 @@ func TestWrites(t *testing.T) {
 			f := newFixture()
 			test.change(f)
 			got := Plan(f.Inputs)
-			if diff := cmp.Diff(test.writes, text(got.Writes)); diff != "" {
+			if diff := cmp.Diff(test.writes, written(got.Writes)); diff != "" {
 				t.Errorf("%s: writes (-want +got):\n%s", test.reason, diff)
 			}
 			if test.status != "" && test.status != "none" {

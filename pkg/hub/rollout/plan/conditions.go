@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	addonv1beta1 "open-cluster-management.io/api/addon/v1beta1"
 
+	"open-cluster-management.io/helloworld-addon/internal/text"
 	"open-cluster-management.io/helloworld-addon/manifests"
 )
 
@@ -138,7 +139,7 @@ const newReplicaSetAvailable = "NewReplicaSetAvailable"
 func degraded(cluster string, state State, down time.Duration) (*metav1.Condition, time.Duration) {
 	condition := func(status metav1.ConditionStatus, reason, format string, args ...any) *metav1.Condition {
 		return &metav1.Condition{Type: addonv1beta1.ManagedClusterAddOnConditionDegraded, Status: status, Reason: reason,
-			Message: shorten(fmt.Sprintf(format, args...))}
+			Message: text.Shorten(fmt.Sprintf(format, args...), maxMessage)}
 	}
 	where := fmt.Sprintf("Deployment %s/%s for cluster %s", state.Namespace, manifests.AgentDeployment, cluster)
 	look := fmt.Sprintf("look at it there: kubectl describe deploy,rs,pod -n %s -l app.kubernetes.io/name=%s", state.Namespace, manifests.AgentDeployment)
@@ -171,13 +172,13 @@ func configurationValid(inspection Inspection) *metav1.Condition {
 	switch {
 	case inspection.Refused != nil:
 		condition.Status, condition.Reason = metav1.ConditionFalse, ReasonRefused
-		condition.Message = shorten(strings.Join(strings.Fields(inspection.Refused.Error()), " "))
+		condition.Message = text.Shorten(strings.Join(strings.Fields(inspection.Refused.Error()), " "), maxMessage)
 	case inspection.Pending != "":
 		condition.Status, condition.Reason = metav1.ConditionUnknown, ReasonPending
-		condition.Message = shorten(inspection.Pending)
+		condition.Message = text.Shorten(inspection.Pending, maxMessage)
 	case len(inspection.Ignored) > 0:
 		condition.Reason = ReasonPartlyIgnored
-		condition.Message = shorten("ignored, because this add-on does not use it: " + strings.Join(inspection.Ignored, "; "))
+		condition.Message = text.Shorten("ignored, because this add-on does not use it: "+strings.Join(inspection.Ignored, "; "), maxMessage)
 	case !inspection.Configured:
 		return nil
 	}
@@ -195,15 +196,6 @@ func agentSilent(conditions []metav1.Condition) *metav1.Condition {
 		return nil
 	}
 	return &metav1.Condition{Type: manifests.ConditionConfigMapsSynced, Status: metav1.ConditionUnknown, Reason: ReasonAgentSilent,
-		Message: shorten(fmt.Sprintf("the agent is silent (Available is %s: %s); its last report: %s",
-			available.Status, available.Message, synced.Message))}
-}
-
-// shorten cuts a message to maxMessage bytes, between two characters.
-func shorten(message string) string {
-	const more = " …"
-	if len(message) <= maxMessage {
-		return message
-	}
-	return strings.ToValidUTF8(message[:maxMessage-len(more)], "") + more
+		Message: text.Shorten(fmt.Sprintf("the agent is silent (Available is %s: %s); its last report: %s",
+			available.Status, available.Message, synced.Message), maxMessage)}
 }

@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"open-cluster-management.io/helloworld-addon/api/v1alpha1"
+	"open-cluster-management.io/helloworld-addon/internal/text"
 	"open-cluster-management.io/helloworld-addon/manifests"
 	"open-cluster-management.io/helloworld-addon/pkg/hub/replicaset/render"
 )
@@ -107,13 +108,13 @@ func Find(set string, history []Revision, which string) (Revision, error) {
 
 // Table returns the history as a table.
 func Table(history []Revision) string {
-	var text strings.Builder
-	table := tabwriter.NewWriter(&text, 0, 0, 3, ' ', 0)
+	var out strings.Builder
+	table := tabwriter.NewWriter(&out, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(table, "REVISION\tHASH\tCREATED\tSTATE\tCHANGED")
 	for i, revision := range history {
 		changed := ""
 		if i > 0 {
-			changed = shortList(changes(history[i-1].Content, revision.Content))
+			changed = text.List(changes(history[i-1].Content, revision.Content), maxChanges)
 		}
 		if revision.Problem != "" {
 			changed = "not usable: " + revision.Problem
@@ -122,18 +123,11 @@ func Table(history []Revision) string {
 			cmp.Or(revision.State, "-"), cmp.Or(changed, "-"))
 	}
 	_ = table.Flush() // a strings.Builder has no errors
-	return text.String()
+	return out.String()
 }
 
 // maxChanges is how many changes a row of the history names.
 const maxChanges = 3
-
-func shortList(changes []string) string {
-	if more := len(changes) - maxChanges; more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(changes[:maxChanges], ", "), more)
-	}
-	return strings.Join(changes, ", ")
-}
 
 // changes returns what differs between two revisions: +NAME or -NAME is a ConfigMap, NAME/KEY is an entry of one, $(NAME)
 // is a value.

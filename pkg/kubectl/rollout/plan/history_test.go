@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"open-cluster-management.io/helloworld-addon/api/v1alpha1"
+	"open-cluster-management.io/helloworld-addon/internal/text"
 	"open-cluster-management.io/helloworld-addon/pkg/hub/replicaset/render"
 )
 
@@ -115,7 +116,7 @@ func TestChanges(t *testing.T) {
 			revisionOf([]v1alpha1.Value{{Name: "REGION", Label: "region", Default: &eu}, {Name: "URL", Claim: "url"}}), "$(REGION), $(URL), $(ZONE)"},
 		{"many", "a row has an end", revisionOf(nil), revisionOf(nil, newSource("a", nil), newSource("b", nil), newSource("c", nil), newSource("d", nil)), "+a, +b, +c and 1 more"},
 	} {
-		if got := shortList(changes(test.before, test.after)); got != test.want {
+		if got := text.List(changes(test.before, test.after), maxChanges); got != test.want {
 			t.Errorf("%s: %s: got %q, want %q", test.name, test.reason, got, test.want)
 		}
 	}
