@@ -37,7 +37,8 @@ func uninstall(e *examination) {
 	switch {
 	case done || since < settles:
 	case synced.Reason == condition.ReasonUninstalling && synced.Message != condition.Stopped:
-		e.add(UninstallBlocked, fmt.Sprintf("the add-on is being disabled since %s: %s", since, synced.Message))
+		e.add(UninstallBlocked, fmt.Sprintf("the add-on is being disabled since %s: %s", since, synced.Message),
+			admissionSteps(synced.Message, e.namespace(), e.there)...)
 	case e.has(NoManagedCluster, NotAccepted, NotJoined, ClusterUnavailable, WorkAgentNotRunning, ControllerMissing, ControllerNotRunning, HostingClusterUnavailable):
 		e.add(UninstallWaits, fmt.Sprintf("the add-on is being disabled since %s, and its copies cannot be removed from the cluster meanwhile", since), e.release())
 	default:

@@ -258,10 +258,15 @@ var shippedCases = []examined{
 	{"not looked at", "", func(w *world) { w.hubOnly(); w.Works[0].Status = workv1.ManifestWorkStatus{} }, "WorkNotReported", "no status"},
 	{"an older generation", "", func(w *world) { w.Works[0].Generation = 2 }, "WorkNotReported", "generation 2, applied 1"},
 	{"refused by the cluster", "", func(w *world) {
-		w.Works[0].Status.Conditions[0].Status = metav1.ConditionFalse
-		w.Works[0].Status.ResourceStatus.Manifests = []workv1.ManifestCondition{{ResourceMeta: workv1.ManifestResourceMeta{Kind: "Deployment", Namespace: "default", Name: "helloworld-agent"},
-			Conditions: []metav1.Condition{is(workv1.ManifestApplied, metav1.ConditionFalse, "", "denied by policy")}}}
-	}, "WorkNotApplied", "Deployment default/helloworld-agent: denied by policy"},
+		w.refuses("addon-helloworld-deploy-0", "Deployment", "denied by policy")
+	}, "WorkNotApplied", "Deployment default/helloworld: denied by policy"},
+	{"refused at length", "the reason is at the beginning", func(w *world) {
+		w.refuses("addon-helloworld-deploy-0", "Deployment", "invalid: "+strings.Repeat("x", 4000)+" END")
+	}, "WorkNotApplied", "xxx …"},
+	{"refused by a policy", "the command shows the policy on the managed cluster", func(w *world) {
+		w.hubOnly()
+		w.refuses("addon-helloworld-deploy-0", "Deployment", "ValidatingAdmissionPolicy 'rules' with binding 'b' denied request: no")
+	}, "WorkNotApplied", "kubectl --kubeconfig=FILE get validatingadmissionpolicy rules -o yaml"},
 	{"the hook does not run", "", func(w *world) {
 		w.AddOn.DeletionTimestamp = ptr.To(before(time.Hour))
 		w.Managed.Hook = running("default", "hook")
@@ -416,6 +421,20 @@ var copyCases = []examined{
 		w.AddOn.DeletionTimestamp = ptr.To(before(time.Hour))
 		w.set("ConfigMapsSynced", metav1.ConditionFalse, "Uninstalling", "1 of 3 left: settings (held by finalizers example.com/hold)")
 	}, "UninstallBlocked", "example.com/hold"},
+	{"a policy denies the deletion of a copy", "the command shows the policy on the managed cluster", func(w *world) {
+		w.hubOnly()
+		w.AddOn.DeletionTimestamp = ptr.To(before(time.Hour))
+		w.set("ConfigMapsSynced", metav1.ConditionFalse, "Uninstalling", "1 of 1 left: app: ValidatingAdmissionPolicy 'rules' with binding 'b' denied request: no")
+	}, "UninstallBlocked", "kubectl --kubeconfig=FILE get validatingadmissionpolicy rules -o yaml"},
+	{"the hook's Job is applied again", "OCM's work agent fails at that, and the Job runs on", func(w *world) {
+		w.AddOn.DeletionTimestamp = ptr.To(before(time.Hour))
+		w.set("ConfigMapsSynced", metav1.ConditionFalse, "Uninstalling", "1 of 3 left: settings")
+		w.refuses("addon-helloworld-pre-delete", "Job", "spec.template: Invalid value: {}: field is immutable")
+	}, "UninstallBlocked", ""},
+	{"the hook's Job is denied", "it cannot report", func(w *world) {
+		w.AddOn.DeletionTimestamp = ptr.To(before(time.Hour))
+		w.refuses("addon-helloworld-pre-delete", "Job", "denied by policy")
+	}, "WorkNotApplied(UninstallNotStarted)", "Job default/helloworld: denied by policy"},
 	{"uninstall of a lost cluster", "", func(w *world) {
 		w.hubOnly()
 		w.AddOn.DeletionTimestamp = ptr.To(before(time.Hour))

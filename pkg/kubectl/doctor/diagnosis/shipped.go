@@ -10,6 +10,7 @@ import (
 	addonv1beta1 "open-cluster-management.io/api/addon/v1beta1"
 	workv1 "open-cluster-management.io/api/work/v1"
 
+	"open-cluster-management.io/helloworld-addon/internal/text"
 	"open-cluster-management.io/helloworld-addon/manifests"
 	"open-cluster-management.io/helloworld-addon/pkg/kubectl/doctor/registration"
 )
@@ -62,9 +63,13 @@ func applied(e *examination) {
 		switch {
 		case w.DeletionTimestamp != nil:
 		case c.Status == metav1.ConditionFalse:
-			e.add(WorkNotApplied, fmt.Sprintf("the cluster refuses objects of ManifestWork %s/%s: %s", w.Namespace, w.Name, strings.Join(refusals(w), "; ")),
-				step("Remove what refuses them on the cluster: a quota, an admission policy, a missing right of OCM's work agent, or an object of the name that is another's",
-					e.hub("describe", "manifestwork", "-n", w.Namespace, w.Name)))
+			if refused := e.refusals(w); len(refused) > 0 {
+				message := strings.Join(refused, "; ")
+				e.add(WorkNotApplied, fmt.Sprintf("the cluster refuses objects of ManifestWork %s/%s: %s", w.Namespace, w.Name, message),
+					append(admissionSteps(message, e.namespace(), e.there),
+						step("Remove what refuses them on the cluster: a quota, an admission policy, a missing right of OCM's work agent, or an object of the name that is another's",
+							e.hub("describe", "manifestwork", "-n", w.Namespace, w.Name)))...)
+			}
 		case stale && !e.broken(clusterLink) && e.Now.Sub(written(w)) > settles:
 			e.add(WorkNotReported, fmt.Sprintf("OCM's work agent has not applied the present ManifestWork %s/%s (generation %d, applied %d)",
 				w.Namespace, w.Name, w.Generation, c.ObservedGeneration), e.workAgentSteps()...)
@@ -83,21 +88,33 @@ func written(w *workv1.ManifestWork) time.Time {
 	return last
 }
 
-// refusals returns the messages about the objects of a ManifestWork that the cluster has not applied.
-func refusals(w *workv1.ManifestWork) []string {
+// maxRefusal bounds the message about one object, in bytes. That about an immutable field has the whole pod template.
+const maxRefusal = 512
+
+// refusals returns the messages about the objects of a ManifestWork that the cluster has not applied. It leaves the hook's Job
+// out when it exists: OCM's work agent applies it again and fails, while the Job goes on.
+func (e *examination) refusals(w *workv1.ManifestWork) []string {
 	var all []string
+	exists := false
 	for _, m := range w.Status.ResourceStatus.Manifests {
-		if c := conditionOf(m.Conditions, workv1.ManifestApplied); c.Status == metav1.ConditionFalse {
-			name := m.ResourceMeta.Name
-			if m.ResourceMeta.Namespace != "" {
-				name = m.ResourceMeta.Namespace + "/" + name
-			}
-			all = append(all, m.ResourceMeta.Kind+" "+name+": "+c.Message)
+		c := conditionOf(m.Conditions, workv1.ManifestApplied)
+		if c.Status != metav1.ConditionFalse {
+			continue
 		}
+		if namespace, name := e.hookWork(); w.Namespace == namespace && w.Name == name && m.ResourceMeta.Kind == "Job" &&
+			strings.Contains(c.Message, "field is immutable") {
+			exists = true
+			continue
+		}
+		name := m.ResourceMeta.Name
+		if m.ResourceMeta.Namespace != "" {
+			name = m.ResourceMeta.Namespace + "/" + name
+		}
+		all = append(all, text.Shorten(m.ResourceMeta.Kind+" "+name+": "+c.Message, maxRefusal))
 	}
 	slices.Sort(all)
-	if len(all) == 0 {
-		all = append(all, conditionOf(w.Status.Conditions, workv1.WorkApplied).Message)
+	if len(all) == 0 && !exists {
+		all = append(all, text.Shorten(conditionOf(w.Status.Conditions, workv1.WorkApplied).Message, maxRefusal))
 	}
 	return all
 }

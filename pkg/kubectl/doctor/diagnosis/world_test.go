@@ -86,6 +86,14 @@ func (w *world) set(kind string, status metav1.ConditionStatus, reason, message 
 	meta.SetStatusCondition(&w.AddOn.Status.Conditions, is(kind, status, reason, message))
 }
 
+// refuses makes the managed cluster refuse the object of a ManifestWork.
+func (w *world) refuses(work, kind, message string) {
+	w.Works[0].Name = work
+	w.Works[0].Status.Conditions[0].Status = metav1.ConditionFalse
+	w.Works[0].Status.ResourceStatus.Manifests = []workv1.ManifestCondition{{ResourceMeta: workv1.ManifestResourceMeta{Kind: kind, Namespace: "default", Name: "helloworld"},
+		Conditions: []metav1.Condition{is(workv1.ManifestApplied, metav1.ConditionFalse, "", message)}}}
+}
+
 func (w *world) unset(kind string) { meta.RemoveStatusCondition(&w.AddOn.Status.Conditions, kind) }
 
 // hubOnly forgets the managed cluster.
