@@ -58,14 +58,14 @@ unconfigure() {
   hub patch managedclusteraddon -n "$CLUSTER" helloworld --type=merge -p '{"spec":{"configs":null}}'
   hub delete addondeploymentconfig -n "$CLUSTER" doctor --ignore-not-found
 }
-# deny RESOURCE EXPRESSION: by an admission policy on the managed cluster
+# deny GROUP RESOURCE EXPRESSION [OPERATION]: by an admission policy on the managed cluster
 deny() {
   spoke apply -f - <<END
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy
 metadata: {name: doctor}
 spec:
-  matchConstraints: {resourceRules: [{apiGroups: ["$1"], apiVersions: [v1], resources: ["$2"], operations: [CREATE, UPDATE]}]}
+  matchConstraints: {resourceRules: [{apiGroups: ["$1"], apiVersions: [v1], resources: ["$2"], operations: [${4:-CREATE, UPDATE}]}]}
   validations: [{expression: "$3", message: doctor forbids it}]
 ---
 apiVersion: admissionregistration.k8s.io/v1

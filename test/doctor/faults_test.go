@@ -163,6 +163,10 @@ END
 				hub delete managedclusteraddon -n "$CLUSTER" helloworld --wait=false`,
 			repair: `spoke patch configmap doctor -n "$NS" --type=merge -p '{"metadata":{"finalizers":null}}'
 				hub wait --for=delete managedclusteraddon/helloworld -n "$CLUSTER" --timeout=170s; enable`},
+		{name: "uninstall is denied", want: "UninstallBlocked", text: "get validatingadmissionpolicy doctor", ask: "$CLUSTER",
+			begin: `deny '' configmaps "oldObject.metadata.name != 'doctor'" DELETE; sleep 2
+				hub delete managedclusteraddon -n "$CLUSTER" helloworld --wait=false`,
+			repair: `allow; hub wait --for=delete managedclusteraddon/helloworld -n "$CLUSTER" --timeout=170s; enable`},
 		{name: "uninstall does not start", want: "UninstallNotStarted", begin: `quota; hub delete managedclusteraddon -n "$CLUSTER" helloworld --wait=false`,
 			repair: `spoke delete quota -n "$NS" doctor; hub wait --for=delete managedclusteraddon/helloworld -n "$CLUSTER" --timeout=170s; enable`},
 		{name: "a hosting cluster that is none", want: "HostingClusterMissing", text: "nowhere", ask: "$CLUSTER",
