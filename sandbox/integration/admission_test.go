@@ -3,6 +3,7 @@
 package integration
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -88,6 +89,28 @@ func (s *sandbox) requireAdmission() {
 	s.must("hub", "delete", "managedcluster", "other", "--timeout=60s")
 	s.requireDenied(emptyWork, "manifests should not be empty")
 	s.requireDenied(executedWork, "user alice cannot manipulate the Manifestwork with executor default/default")
+	s.requireWorkWebhook()
+}
+
+// requireWorkWebhook checks that the hub rejects ManifestWorks while the webhook server does not run.
+func (s *sandbox) requireWorkWebhook() {
+	s.t.Helper()
+	file := filepath.Join(s.t.TempDir(), "manifest.yaml")
+	if err := os.WriteFile(file, []byte(emptyWork), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+	for _, step := range []struct{ command, want string }{{"stop", "failed calling webhook"}, {"start", "manifests should not be empty"}} {
+		if out, err := s.run(s.t.Context(), step.command, "hub/work-webhook"); err != nil {
+			s.t.Fatalf("%s hub/work-webhook: %v\n%s", step.command, err, out)
+		}
+		eventually(s.t, "the hub rejects a ManifestWork after "+step.command, func() error {
+			out, _ := s.kubectl("hub", "create", "--dry-run=server", "-f", file)
+			if !strings.Contains(out, step.want) {
+				return fmt.Errorf("no %q in %s", step.want, out)
+			}
+			return nil
+		})
+	}
 }
 
 // requireDenied checks that the hub does not accept the manifest from alice.

@@ -122,8 +122,9 @@ func (o *Options) validateAgents() []error {
 		problems = append(problems, fmt.Errorf("--addon-token-life=%s: give at least %s, the shortest that an API server allows",
 			life, ocm.ShortestTokenLife))
 	}
-	if interval := o.Agents.StatusSyncInterval; interval < time.Second {
-		problems = append(problems, fmt.Errorf("--status-sync-interval=%s: give at least 1s", interval))
+	// a Klusterlet can have no fraction of a second
+	if interval := o.Agents.StatusSyncInterval; interval < time.Second || interval%time.Second != 0 {
+		problems = append(problems, fmt.Errorf("--status-sync-interval=%s: give whole seconds, at least 1s", interval))
 	}
 	return problems
 }

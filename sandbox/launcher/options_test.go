@@ -36,6 +36,8 @@ func TestValidateReportsEveryProblem(t *testing.T) {
 		{"agents as none can be", Options{Dir: "d", Programs: "p", Module: "m", Hubs: 1, Clusters: 1,
 			Agents: ocm.Agents{AddonAuth: "grpc", AddonTokenLife: time.Minute, StatusSyncInterval: time.Millisecond}},
 			[]string{"--addon-auth=grpc", "the drivers are csr, token", "--addon-token-life=1m0s: give at least 10m0s", "--status-sync-interval=1ms"}},
+		{"a fraction of a second", Options{Dir: "d", Programs: "p", Module: "m", Hubs: 1, Clusters: 1, Agents: ocm.Agents{StatusSyncInterval: 1500 * time.Millisecond}},
+			[]string{"--status-sync-interval=1.5s: give whole seconds"}},
 		{"a fleet alone", Options{Dir: "d", Programs: "p", Module: "m", Hubs: 1, Fleet: supervisor.Fleet{Clusters: 100, Cuttable: 50, HubQPS: 400, Agents: "sh -c true"}}, nil},
 		{"a fleet beside clusters", Options{Dir: "d", Programs: "p", Module: "m", Hubs: 1, Clusters: 2, Fleet: supervisor.Fleet{Clusters: 1}}, nil},
 		{"a fleet as none can be", Options{Dir: "d", Programs: "p", Module: "m", Hubs: 1, Clusters: -1,

@@ -31,7 +31,7 @@ const (
 	// describePeriod is the period with which descriptions are compared with the programs.
 	describePeriod = time.Second
 	// describeAgain is the time after which an unchanged description is written again, because
-	// somebody may have changed it, or restored the cluster.
+	// someone may have changed it, or restored the cluster.
 	describeAgain = 30 * time.Second
 	// describeTimeout limits a write, for example to a stopped API server.
 	describeTimeout = 10 * time.Second

@@ -20,7 +20,7 @@ const (
 
 // gates holds the feature gates of the components in OCM v1.2.1. The package of OCM's API with them
 // would link the metrics of Kubernetes' components into every program that imports this one:
-// https://github.com/open-cluster-management-io/api/blob/v1.3.0/feature/feature.go
+// https://github.com/open-cluster-management-io/api/blob/v1.2.0/feature/feature.go
 var gates = map[string][]string{
 	registrationController: {"ClusterImporter", "ClusterProfile", "DefaultClusterSet", autoApproval, "ResourceCleanup", "V1beta1CSRAPICompatibility"},
 	registrationAgent:      {"AddonManagement", "ClusterClaim", "ClusterProperty", multipleHubs, "V1beta1CSRAPICompatibility"},

@@ -10,7 +10,7 @@ import (
 	"open-cluster-management.io/api/feature"
 )
 
-// TestGates compares the names with those in OCM's API.
+// TestGates compares the names with those in the API of the OCM that the sandbox runs.
 func TestGates(t *testing.T) {
 	if diff := cmp.Diff(map[string][]string{
 		registrationController: names(feature.DefaultHubRegistrationFeatureGates),

@@ -132,6 +132,9 @@ func (h *Hub) applyRBAC(ctx context.Context, applier *apply.Applier) error {
 	return nil
 }
 
+// placementController is the name of OCM's placement controller.
+const placementController = "placement-controller"
+
 // controller is one of OCM's controllers on a hub.
 type controller struct {
 	name, program, account, command string
@@ -143,7 +146,7 @@ func (h *Hub) prepareControllers(ctx context.Context) error {
 	controllers := []controller{
 		{registrationController, "registration", registrationSA, "controller", append(h.FeatureGates.flags(registrationController),
 			"--feature-gates="+autoApproval+"=true", "--auto-approved-csr-users="+BootstrapUser)},
-		{"placement-controller", "placement", placementSA, "controller", nil},
+		{placementController, "placement", placementSA, "controller", nil},
 		{"addon-manager", "addon", addonManagerSA, "manager", nil},
 	}
 	if h.FeatureGates.runWorkController() {

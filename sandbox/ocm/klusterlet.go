@@ -68,8 +68,8 @@ func (h *Hub) clusterManager() description {
 		{Type: operatorv1.ConditionClusterManagerApplied, Status: metav1.ConditionTrue,
 			Reason: operatorv1.ReasonClusterManagerApplied, Message: "Components of cluster manager are applied"},
 		running(operatorv1.ConditionHubRegistrationDegraded, metav1.ConditionFalse, operatorv1.ReasonRegistrationFunctional,
-			operatorv1.ReasonUnavailableRegistrationPod, h.named(registrationController, "registration-webhook")...),
+			operatorv1.ReasonUnavailableRegistrationPod, h.named(registrationController, registrationWebhook)...),
 		running(operatorv1.ConditionHubPlacementDegraded, metav1.ConditionFalse, operatorv1.ReasonPlacementFunctional,
-			operatorv1.ReasonUnavailablePlacementPod, h.named("placement-controller")...),
+			operatorv1.ReasonUnavailablePlacementPod, h.named(placementController)...),
 	}}
 }

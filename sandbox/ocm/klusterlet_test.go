@@ -3,6 +3,7 @@ package ocm
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -97,6 +98,38 @@ func TestRunning(t *testing.T) {
 	} {
 		if diff := cmp.Diff(test.want, running("T", test.status, "Run", "Missing", test.programs...)); diff != "" {
 			t.Error(diff)
+		}
+	}
+}
+
+// TestClusterManager stops each program that a condition of OCM's operator names.
+func TestClusterManager(t *testing.T) {
+	for stopped, want := range map[string]string{
+		"":                        "Applied=True HubRegistrationDegraded=False HubPlacementDegraded=False",
+		"registration-controller": "Applied=True HubRegistrationDegraded=True HubPlacementDegraded=False",
+		"registration-webhook":    "Applied=True HubRegistrationDegraded=True HubPlacementDegraded=False",
+		"placement-controller":    "Applied=True HubRegistrationDegraded=False HubPlacementDegraded=True",
+	} {
+		dir := t.TempDir()
+		if err := os.MkdirAll(filepath.Join(dir, "programs"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		h := &Hub{HubOptions: HubOptions{Cluster: &controlplane.Cluster{Options: controlplane.Options{Name: "hub"}}}}
+		for _, name := range []string{"registration-controller", "registration-webhook", "placement-controller"} {
+			h.programs = append(h.programs, process.Spec{Name: "hub/" + name, Switch: process.SwitchOf(dir, name)})
+			if name == stopped {
+				continue
+			}
+			if err := os.WriteFile(filepath.Join(dir, "programs", name+".running"), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var got []string
+		for _, c := range h.clusterManager().conditions {
+			got = append(got, c.Type+"="+string(c.Status))
+		}
+		if diff := cmp.Diff(want, strings.Join(got, " ")); diff != "" {
+			t.Errorf("without %q (-want +got):\n%s", stopped, diff)
 		}
 	}
 }

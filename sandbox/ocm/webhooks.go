@@ -21,7 +21,8 @@ import (
 // webhookPort is the port of each webhook server.
 const webhookPort = 9443
 
-// webhooksTimeout limits the wait for the webhook servers, which start within 2 s on an idle machine.
+// webhooksTimeout limits the wait for all webhook servers, which start within 2 s on an idle machine, and
+// the writing of the configuration.
 const webhooksTimeout = 2 * time.Minute
 
 // Network is the network namespace of a program that binds fixed ports. OCM's webhook servers also
@@ -40,9 +41,12 @@ type webhookServer struct {
 	component string
 }
 
+// registrationWebhook is the name of the webhook server for ManagedClusters.
+const registrationWebhook = "registration-webhook"
+
 var webhookServers = []webhookServer{
 	{"addon-webhook", "addon", addonWebhookSA, ""},
-	{"registration-webhook", "registration", registrationWebhookSA, registrationController},
+	{registrationWebhook, "registration", registrationWebhookSA, registrationController},
 	{"work-webhook", "work", workWebhookSA, workController},
 }
 
@@ -100,9 +104,11 @@ func (h *Hub) writeWebhookCertificate(name string, ip netip.Addr) (string, error
 // call them for ManagedClusters, ManagedClusterSetBindings and ManifestWorks. OCM's operator does it in
 // that order, because the API server rejects these objects while a server does not answer.
 func (h *Hub) EnableWebhooks(ctx context.Context) error {
-	for name, network := range h.webhooks {
-		if err := waitListening(ctx, webhookAddress(network)); err != nil {
-			return fmt.Errorf("wait for %s/%s: %w", h.Cluster.Name, name, err)
+	ctx, cancel := context.WithTimeout(ctx, webhooksTimeout)
+	defer cancel()
+	for _, server := range webhookServers {
+		if err := waitListening(ctx, webhookAddress(h.webhooks[server.name])); err != nil {
+			return fmt.Errorf("wait for %s/%s: %w", h.Cluster.Name, server.name, err)
 		}
 	}
 	applier, err := apply.New(h.Cluster.Admin)
@@ -122,7 +128,7 @@ func webhookAddress(network Network) netip.AddrPort {
 func waitListening(ctx context.Context, address netip.AddrPort) error {
 	dialer := net.Dialer{Timeout: time.Second}
 	var last error
-	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, webhooksTimeout, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(ctx context.Context) (bool, error) {
 		var conn net.Conn
 		if conn, last = dialer.DialContext(ctx, "tcp", address.String()); last == nil {
 			last = conn.Close()

@@ -76,10 +76,10 @@ func (e *LoopError) Error() string {
 	return text
 }
 
-// inotifyHint explains the usual cause of EMFILE: OCM's webhook servers end when they cannot watch their
-// certificates. See also https://kind.sigs.k8s.io/docs/user/known-issues/#pod-errors-due-to-too-many-open-files
-const inotifyHint = "(the machine has no inotify instance left for this user, for example because of another sandbox: " +
-	"end that, or run sysctl fs.inotify.max_user_instances=512)"
+// inotifyHint explains EMFILE. Its usual cause is that OCM's webhook servers cannot watch their certificates. See also
+// https://kind.sigs.k8s.io/docs/user/known-issues/#pod-errors-due-to-too-many-open-files
+const inotifyHint = "(probably this user has no inotify instance left, for example because of another sandbox: end that, " +
+	"or run sysctl fs.inotify.max_user_instances=512. Otherwise raise ulimit -n)"
 
 // Keep runs the program until ctx ends. It restarts the program whenever it ends, unless its switch is
 // off. If the program dies four times in a minute, Keep calls onLoop and restarts it more slowly. Keep

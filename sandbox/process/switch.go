@@ -85,7 +85,7 @@ func (s Switch) await(ctx context.Context, running bool, verb string) error {
 }
 
 // Running reports whether the program runs.
-func (s Switch) Running() bool { return exists(s.base + runningSuffix) }
+func (s Switch) Running() bool { return s.base == "" || exists(s.base+runningSuffix) }
 
 // off reports whether the program is to be stopped.
 func (s Switch) off() bool { return s.base != "" && exists(s.base+stoppedSuffix) }
