@@ -72,8 +72,8 @@ func (w *worker) start(ctx context.Context, pod *corev1.Pod, name string) {
 // tellPull records events about an unknown image and the node's back-off.
 func (w *worker) tellPull(pod *corev1.Pod, name, image string, err error) {
 	w.events.warn(pod, name, "Failed", fmt.Sprintf("Failed to pull image %q: %v", image, err))
-	if w.states[name].State.Waiting.Reason == plan.ReasonImagePullBackOff {
-		w.events.warn(pod, name, "BackOff", fmt.Sprintf("Back-off pulling image %q", image))
+	if waiting := w.states[name].State.Waiting; waiting.Reason == plan.ReasonImagePullBackOff {
+		w.events.warn(pod, name, "BackOff", waiting.Message)
 	}
 }
 
@@ -101,7 +101,8 @@ func (w *worker) runID(pod *corev1.Pod, name string, run int32) string {
 func (w *worker) launch(ctx context.Context, pod *corev1.Pod, c corev1.Container, state plan.ContainerState) (*containerRun, error) {
 	image, ok := w.Images.Resolve(c.Image)
 	if !ok {
-		return nil, &waitError{plan.ReasonErrImagePull, unknownImage(c.Image, w.Images.Known())}
+		reason, err := plan.MissingImage(c, w.Images.Known())
+		return nil, &waitError{reason, err}
 	}
 	in, err := w.inputs()
 	if err != nil {
@@ -140,14 +141,6 @@ func (w *worker) launch(ctx context.Context, pod *corev1.Pod, c corev1.Container
 		return nil, errors.Join(err, r.close(), os.RemoveAll(r.dir))
 	}
 	return r, nil
-}
-
-func unknownImage(name string, known []string) error {
-	list := strings.Join(known, ", ")
-	if list == "" {
-		list = "none"
-	}
-	return fmt.Errorf("image %q is not known to the sandbox; known: %s; the container starts as soon as it is added", name, list)
 }
 
 // containerSpec returns the configuration for the runtime, without the parts that

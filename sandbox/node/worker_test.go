@@ -131,8 +131,24 @@ func TestWorkerHealsWhenImageIsAdded(t *testing.T) {
 		return s.State.Waiting != nil && s.State.Waiting.Reason == plan.ReasonImagePullBackOff &&
 			strings.HasPrefix(s.State.Waiting.Message, `Back-off pulling image "other": ErrImagePull: image "other" is not known`)
 	}))
-	if !b.told(`BackOff Back-off pulling image "other"`) {
+	if !b.told(`BackOff Back-off pulling image "other": ErrImagePull: image "other" is not known to the sandbox; known: app; add it with`) {
 		t.Error("no event of the back-off")
+	}
+	b.worker.do(func() { images["other"] = images["app"] })
+	b.stepUntil("started", b.isRunning())
+}
+
+func TestWorkerWaitsForImageThatIsNeverPulled(t *testing.T) {
+	pod := appPod()
+	pod.Spec.Containers[0].Image, pod.Spec.Containers[0].ImagePullPolicy = "other", corev1.PullNever
+	b := newBench(t, pod)
+	images := b.worker.Images.(fakeImages)
+	b.run()
+	b.until("waits", b.container("waiting", func(s corev1.ContainerStatus) bool {
+		return s.State.Waiting != nil && s.State.Waiting.Reason == plan.ReasonErrImageNeverPull
+	}))
+	if !b.told(`Failed Error: container image "other" is not present with pull policy of Never`) {
+		t.Error("no event of the missing image")
 	}
 	b.worker.do(func() { images["other"] = images["app"] })
 	b.stepUntil("started", b.isRunning())

@@ -17,6 +17,7 @@ const (
 	ReasonCrashLoopBackOff  = "CrashLoopBackOff"
 	ReasonConfigError       = "CreateContainerConfigError"
 	ReasonErrImagePull      = "ErrImagePull"
+	ReasonErrImageNeverPull = "ErrImageNeverPull"
 	ReasonImagePullBackOff  = "ImagePullBackOff"
 	ReasonUnsupported       = "Unsupported"
 	reasonCompleted         = "Completed"
