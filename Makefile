@@ -207,7 +207,7 @@ kind-down: bin/ocm-kind ## Delete the kind clusters and their kubeconfigs
 ##@ Tests
 
 .PHONY: test
-test: test-unit test-sandbox test-fleet ## All tests that need neither Docker nor a database: about 20 minutes once the programs are built
+test: test-unit test-sandbox test-fleet ## All tests that need neither Docker nor a database: about 30 minutes once the programs are built
 	@$(MAKE) -j2 test-e2e test-situations # side by side: both mostly wait
 
 .PHONY: test-unit

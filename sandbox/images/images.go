@@ -70,6 +70,9 @@ func (s Store) Resolve(image string) (dir string, known []string, err error) {
 	return dir, slices.Sorted(maps.Keys(images)), nil
 }
 
+// All returns every mapped name and its directory.
+func (s Store) All() (map[string]string, error) { return s.read() }
+
 func (s Store) read() (map[string]string, error) {
 	images := map[string]string{}
 	content, err := os.ReadFile(s.path)

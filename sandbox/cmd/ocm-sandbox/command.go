@@ -3,7 +3,10 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
+	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -117,7 +120,7 @@ func buildCommand(options *launcher.Options) *cobra.Command {
 }
 
 func imageCommand(options *launcher.Options) *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "image IMAGE=DIRECTORY",
 		Short: "Map an image to a directory with its root file system, in a running sandbox",
 		Args:  cobra.ExactArgs(1),
@@ -136,4 +139,29 @@ func imageCommand(options *launcher.Options) *cobra.Command {
 			return err
 		},
 	}
+	cmd.AddCommand(&cobra.Command{
+		Use:   "ls",
+		Short: "List the mapped images and their directories",
+		Args:  cobra.NoArgs,
+		RunE:  func(*cobra.Command, []string) error { return listImages(options) },
+	})
+	return cmd
+}
+
+// listImages prints a line for each mapped image.
+func listImages(options *launcher.Options) error {
+	if _, err := statedir.Read(options.Dir); err != nil {
+		return fmt.Errorf("no sandbox in %s: start one with ocm-sandbox up (%w)", options.Dir, err)
+	}
+	all, err := images.In(options.Dir).All()
+	if err != nil {
+		return err
+	}
+	table := tabwriter.NewWriter(options.Out, 0, 0, 2, ' ', 0)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if _, err := fmt.Fprintf(table, "%s\t%s\n", name, all[name]); err != nil {
+			return fmt.Errorf("list the images: %w", err)
+		}
+	}
+	return table.Flush()
 }

@@ -21,6 +21,27 @@ func TestDirIsThatOfTheEnvironment(t *testing.T) {
 	}
 }
 
+// TestImage checks that the command image still takes a mapping beside its command ls.
+func TestImage(t *testing.T) {
+	dir := t.TempDir()
+	for _, test := range []struct {
+		name string
+		args []string
+		want string
+	}{
+		{"a mapping", []string{"app:v1=" + dir}, "no sandbox in " + dir},
+		{"no mapping", []string{"app:v1"}, "is not IMAGE=DIRECTORY"},
+		{"the list", []string{"ls"}, "no sandbox in " + dir},
+		{"a list of one", []string{"ls", "app:v1"}, "unknown command"},
+	} {
+		cmd := command()
+		cmd.SetArgs(append([]string{"--dir=" + dir, "image"}, test.args...))
+		if err := cmd.Execute(); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v, want %q", test.name, err, test.want)
+		}
+	}
+}
+
 // TestFlagsOfTheRegistrationAgent checks that the agent's flags are not read as ocm-sandbox's.
 func TestFlagsOfTheRegistrationAgent(t *testing.T) {
 	dir := t.TempDir()

@@ -1,5 +1,5 @@
-// Command tool is an image's program for the tests of exec: wait, exit CODE, and cat, which
-// copies its input.
+// Command tool is an image's program for the tests of exec: wait, exit CODE, cat, which
+// copies its input, and print FILE. The tests of images use it, too.
 package main
 
 import (
@@ -25,6 +25,12 @@ func run(args []string) error {
 	case len(args) == 1 && args[0] == "cat":
 		_, err := io.Copy(os.Stdout, os.Stdin)
 		return err
+	case len(args) == 2 && args[0] == "print":
+		content, err := os.ReadFile(args[1])
+		if err == nil {
+			_, err = os.Stdout.Write(content)
+		}
+		return err
 	case len(args) == 2 && args[0] == "exit":
 		code, err := strconv.Atoi(args[1])
 		if err == nil {
@@ -32,5 +38,5 @@ func run(args []string) error {
 		}
 		return err
 	}
-	return fmt.Errorf("give wait, cat, or exit and a code, not %q", args)
+	return fmt.Errorf("give wait, cat, print and a file, or exit and a code, not %q", args)
 }
