@@ -130,6 +130,13 @@ END
 		{name: "no node", want: "AgentNotScheduled", begin: `configure '{"agentInstallNamespace":"'"$NS"'","nodePlacement":{"nodeSelector":{"doctor":"nowhere"}}}'; pods`, repair: `unconfigure`},
 		{name: "no image", want: "AgentImageNotPulled", text: "example.com", begin: `configure '{"agentInstallNamespace":"'"$NS"'","registries":[{"source":"quay.io/open-cluster-management","mirror":"example.com/nothing"}]}'; pods`, repair: `unconfigure`},
 		{name: "quota", want: "AgentNotCreated", text: "get resourcequotas", begin: `quota; pods`, repair: `spoke delete quota -n "$NS" doctor; spoke rollout restart deployment -n "$NS" helloworld-agent`},
+		{name: "LimitRange", want: "AgentNotCreated", text: "get limitranges",
+			begin: `spoke apply -f - <<END
+{"apiVersion":"v1","kind":"LimitRange","metadata":{"name":"doctor","namespace":"$NS"},"spec":{"limits":[{"type":"Container","max":{"memory":"1Mi"},"default":{"memory":"1Mi"},"defaultRequest":{"memory":"1Mi"}}]}}
+END
+pods`, repair: `spoke delete limitrange -n "$NS" doctor; spoke rollout restart deployment -n "$NS" helloworld-agent`},
+		{name: "Lease denied", want: "LeaseNotRenewed", text: "get validatingadmissionpolicy doctor",
+			begin: `deny coordination.k8s.io leases "object.metadata.name != 'helloworld'"`, repair: `allow`},
 		{name: "Deployment deleted", want: "AgentMissing", begin: `sandbox stop "$CLUSTER/work-agent"; spoke delete deployment -n "$NS" helloworld-agent`, repair: `sandbox start "$CLUSTER/work-agent"`},
 		{name: "scaled to 0", want: "AgentScaledDown", text: "--replicas=1", begin: `sandbox stop "$CLUSTER/work-agent"; spoke scale deployment -n "$NS" helloworld-agent --replicas=0`, repair: `sandbox start "$CLUSTER/work-agent"`},
 		{name: "crashes", want: "AgentCrashes", repair: `sandbox start "$CLUSTER/work-agent"`,

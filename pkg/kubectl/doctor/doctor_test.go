@@ -75,7 +75,7 @@ func TestAsk(t *testing.T) {
 		code         int
 	}{
 		{"all clusters", "those with the add-on", forbidden, nil, []string{"Not judged: cannot read ManifestWorks: ", "cluster1: not well", "1. NotAccepted",
-			`{"spec":{"hubAcceptsClient":true}}`, "1 cluster examined, 1 not well."}, 1},
+			`{"spec":{"hubAcceptsClient":true}}`, "1 cluster examined from the hub, 1 not well."}, 1},
 		{"one that is well as far as is known", "", forbidden, []string{"cluster2"}, []string{"Not judged: cannot read RoleBindings: "}, 1},
 		{"a hub without the add-on", "nothing is forbidden there", hubWith(t, http.StatusNotFound, map[string]string{clusterPath: two}), nil,
 			[]string{"1. NotInstalled", "- ControllerMissing", "- Install the add-on, in the way that your hub uses"}, 1},

@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -96,9 +98,39 @@ func (m *managedCluster) gather(ctx context.Context, f *diagnosis.Facts) {
 			return podsOf(ctx, m.kube, namespace, nameLabel+"="+manifests.UninstallJob, facts.Hook)
 		})
 	}
-	f.NotRead = append(slices.Clone(f.NotRead), r.done()...)
+	notRead := r.done()
+	if facts.Agent != nil && facts.LeaseLate(f.Now) {
+		r := &reading{}
+		r.read(diagnosis.AgentLog, func() error {
+			var err error
+			facts.AgentLog, err = logOf(ctx, m.kube, facts.Agent.Pods)
+			return err
+		})
+		notRead = append(notRead, r.done()...)
+	}
+	f.NotRead = append(slices.Clone(f.NotRead), notRead...)
 	facts.SecretOfHub = facts.Secret != nil && leadsTo(facts.Secret.Data, server)
 	f.Managed = facts
+}
+
+// logLines is how much of a log is read. The agent logs changes alone: this is more than a day of a bad one.
+const logLines, logBytes = 1000, 256 << 10
+
+// logOf returns the ends of the logs of the pods that run, one after the other.
+func logOf(ctx context.Context, kube kubernetes.Interface, pods []*corev1.Pod) (string, error) {
+	var all strings.Builder
+	for _, pod := range pods {
+		if pod.Status.Phase != corev1.PodRunning {
+			continue
+		}
+		end, err := kube.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name,
+			&corev1.PodLogOptions{TailLines: new(int64(logLines)), LimitBytes: new(int64(logBytes))}).DoRaw(ctx)
+		if err != nil {
+			return "", fmt.Errorf("read the log of pod %s/%s: %w", pod.Namespace, pod.Name, err)
+		}
+		all.Write(end)
+	}
+	return all.String(), nil
 }
 
 // found returns a function that keeps the object that was got, if it was.

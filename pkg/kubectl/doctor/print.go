@@ -69,7 +69,7 @@ func (r *Report) text(colors bool) string {
 		}
 	}
 	if r.all || examined > 1 {
-		w.line(0, "%s examined, %d not well.", clusters(examined), wrong)
+		w.line(0, "%s examined from the hub, %d not well.", clusters(examined), wrong)
 	}
 	return w.String()
 }

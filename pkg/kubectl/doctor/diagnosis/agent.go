@@ -3,6 +3,8 @@ package diagnosis
 import (
 	"errors"
 	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -10,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	addonv1alpha1 "open-cluster-management.io/api/addon/v1alpha1"
 
+	"open-cluster-management.io/helloworld-addon/internal/text"
 	"open-cluster-management.io/helloworld-addon/manifests"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/hubclient/credentials"
 	"open-cluster-management.io/helloworld-addon/pkg/agent/report/condition"
@@ -227,21 +230,50 @@ func lease(e *examination) {
 	if !e.here() || e.unread(AgentLease) || e.broken(agentLink) && !e.has(AgentSilent, Starting) {
 		return
 	}
-	l := e.Managed.Lease
-	if l == nil || l.Spec.RenewTime == nil {
-		e.add(LeaseNotRenewed, fmt.Sprintf("there is no Lease %s/%s on the cluster: the agent is not copying ConfigMaps", e.namespace(), manifests.AgentLease), e.agentLog())
-		return
-	}
-	if age := e.Now.Sub(l.Spec.RenewTime.Time); age > leaseLate {
-		e.add(LeaseNotRenewed, fmt.Sprintf("the agent renewed its Lease %s/%s %s ago, and OCM takes it for lost after 5 minutes: it cannot write the Lease, "+
-			"or cannot read or write ConfigMaps on the hub or on the managed cluster", l.Namespace, l.Name, age.Round(time.Second)), e.agentLog())
+	if e.Managed.LeaseLate(e.Now) {
+		e.leaseLate()
 		return
 	}
 	available := e.condition(addonv1alpha1.ManagedClusterAddOnConditionAvailable)
 	if since := max(0, e.Now.Sub(available.LastTransitionTime.Time)); available.Status != metav1.ConditionTrue && since > settles && e.enabledFor() > 2*settles {
 		e.add(LeaseNotRead, fmt.Sprintf("the agent renews its Lease %s/%s, but OCM's registration agent does not report it: that one does not run, or does not reach the hub",
-			l.Namespace, l.Name), e.registrationLog())
+			e.Managed.Lease.Namespace, e.Managed.Lease.Name), e.registrationLog())
 	}
+}
+
+// LeaseLate reports whether the agent has not renewed its Lease for longer than leaseLate, or has none.
+func (m *Managed) LeaseLate(now time.Time) bool {
+	return m.Lease == nil || m.Lease.Spec.RenewTime == nil || now.Sub(m.Lease.Spec.RenewTime.Time) > leaseLate
+}
+
+func (e *examination) leaseLate() {
+	message := fmt.Sprintf("there is no Lease %s/%s on the cluster", e.namespace(), manifests.AgentLease)
+	if l := e.Managed.Lease; l != nil && l.Spec.RenewTime != nil {
+		message = fmt.Sprintf("the agent last renewed its Lease %s/%s %s ago. It should each minute, and OCM takes it for lost after five",
+			l.Namespace, l.Name, e.Now.Sub(l.Spec.RenewTime.Time).Round(time.Second))
+	}
+	if why := leaseTrouble(e.Managed.AgentLog); why != "" {
+		e.add(LeaseNotRenewed, message+". The agent's log tells why: "+why, append(admissionSteps(why, e.namespace(), e.there), e.agentLog())...)
+		return
+	}
+	e.add(LeaseNotRenewed, message+": it cannot write the Lease, cannot read or write ConfigMaps on the hub or on the managed cluster, or hangs", e.agentLog(),
+		step("If the log does not tell why, restart the agent", e.there("rollout", "restart", "deployment", "-n", e.namespace(), manifests.AgentDeployment)))
+}
+
+// leaseLine matches a line in which the agent logs why it does not renew its Lease, in the formats text and json.
+var leaseLine = regexp.MustCompile(`"(?:Failed to renew lease, retrying|Paused lease renewal)".*\b(?:err|reason)"?[=:]("(?:[^"\\]|\\.)*")`)
+
+// leaseTrouble returns what the log tells last about why the agent does not renew its Lease, or an empty string.
+func leaseTrouble(log string) string {
+	lines := leaseLine.FindAllStringSubmatch(log, -1)
+	if len(lines) == 0 {
+		return ""
+	}
+	why, err := strconv.Unquote(lines[len(lines)-1][1])
+	if err != nil {
+		return ""
+	}
+	return text.Shorten(strings.Join(strings.Fields(why), " "), maxRefusal)
 }
 
 // leaseLate is after how long without a renewal something is wrong. The agent renews its lease each minute. OCM takes it for lost

@@ -34,13 +34,13 @@ func uninstall(e *examination) {
 	}
 	synced, since := e.condition(manifests.ConditionConfigMapsSynced), e.ago(*e.AddOn.DeletionTimestamp)
 	done := synced.Reason == condition.ReasonUninstalled || e.condition(addonv1alpha1.ManagedClusterAddOnHookManifestCompleted).Status == metav1.ConditionTrue
+	denied := admissionSteps(synced.Message, e.namespace(), e.there)
 	switch {
-	case done || since < settles:
+	case done || since < settles && len(denied) == 0:
 	case synced.Reason == condition.ReasonUninstalling && synced.Message != condition.Stopped:
-		e.add(UninstallBlocked, fmt.Sprintf("the add-on is being disabled since %s: %s", since, synced.Message),
-			admissionSteps(synced.Message, e.namespace(), e.there)...)
+		e.add(UninstallBlocked, fmt.Sprintf("the add-on is being disabled for %s: %s", since, synced.Message), denied...)
 	case e.has(NoManagedCluster, NotAccepted, NotJoined, ClusterUnavailable, WorkAgentNotRunning, ControllerMissing, ControllerNotRunning, HostingClusterUnavailable):
-		e.add(UninstallWaits, fmt.Sprintf("the add-on is being disabled since %s, and its copies cannot be removed from the cluster meanwhile", since), e.release())
+		e.add(UninstallWaits, fmt.Sprintf("the add-on is being disabled for %s, and its copies cannot be removed from the cluster meanwhile", since), e.release())
 	default:
 		message := "its pre-delete hook has not reported"
 		if e.Managed != nil && e.Managed.Hook != nil && !e.unread(AgentPods) {
@@ -48,7 +48,7 @@ func uninstall(e *examination) {
 				message = "its pre-delete hook does not run: " + t.message
 			}
 		}
-		e.add(UninstallNotStarted, fmt.Sprintf("the add-on is being disabled since %s, and %s", since, message), e.hookSteps()...)
+		e.add(UninstallNotStarted, fmt.Sprintf("the add-on is being disabled for %s, and %s", since, message), e.hookSteps()...)
 	}
 }
 

@@ -356,6 +356,9 @@ var agentCases = []examined{
 	{"admission webhook", "its server does not answer", func(w *world) {
 		w.Managed.Agent.refused(`Internal error occurred: failed calling webhook "inject.example.com": connection refused`)
 	}, "AgentNotCreated", "get mutatingwebhookconfigurations,validatingwebhookconfigurations"},
+	{"LimitRange", "its limits are in the way", func(w *world) {
+		w.Managed.Agent.refused("pods is forbidden: maximum memory usage per Container is 8Mi, but limit is 64Mi")
+	}, "AgentNotCreated", "get limitranges -n default -o yaml"},
 	{"no ServiceAccount", "OCM's work agent restores it", func(w *world) {
 		w.Managed.Agent.refused("error looking up service account default/helloworld-agent-sa: not found")
 	}, "AgentNotCreated", "work agent's log"},
@@ -404,6 +407,10 @@ var agentCases = []examined{
 	}, "AgentNotAvailable", "no ready pod"},
 	{"lease", "ready and silent", func(w *world) { w.Managed.Lease = nil; w.set("Available", metav1.ConditionFalse, "", "") }, "LeaseNotRenewed(AgentSilent)", "no Lease default/helloworld"},
 	{"lease late", "the agent renews it each minute", func(w *world) { w.Managed.Lease.Spec.RenewTime.Time = now.Add(-3 * time.Minute) }, "LeaseNotRenewed", "cannot write the Lease"},
+	{"lease denied", "the log tells it", func(w *world) {
+		w.Managed.Lease.Spec.RenewTime.Time = now.Add(-3 * time.Minute)
+		w.Managed.AgentLog = `E1125 09:17:31.000000 1 renewer.go:143] "Failed to renew lease, retrying" err="update lease: leases.coordination.k8s.io \"helloworld\" is forbidden: ValidatingAdmissionPolicy 'rules' with binding 'b' denied request: no" lease="default/helloworld"` + "\n"
+	}, "LeaseNotRenewed", "get validatingadmissionpolicy rules -o yaml"},
 	{"lease a bit late", "one renewal failed, and is tried again", func(w *world) { w.Managed.Lease.Spec.RenewTime.Time = now.Add(-2 * time.Minute) }, "", ""},
 	{"lease not read", "", func(w *world) { w.set("Available", metav1.ConditionUnknown, "", "") }, "LeaseNotRead(Starting)", "renews its Lease"},
 	{"starting", "", func(w *world) { w.hubOnly(); w.unset("Available") }, "Starting", "every 30 s"},
@@ -426,6 +433,10 @@ var copyCases = []examined{
 		w.AddOn.DeletionTimestamp = ptr.To(before(time.Hour))
 		w.set("ConfigMapsSynced", metav1.ConditionFalse, "Uninstalling", "1 of 1 left: app: ValidatingAdmissionPolicy 'rules' with binding 'b' denied request: no")
 	}, "UninstallBlocked", "kubectl --kubeconfig=FILE get validatingadmissionpolicy rules -o yaml"},
+	{"a policy denies it from the start", "it will not change its mind", func(w *world) {
+		w.AddOn.DeletionTimestamp = ptr.To(before(time.Second))
+		w.set("ConfigMapsSynced", metav1.ConditionFalse, "Uninstalling", "1 of 1 left: app: ValidatingAdmissionPolicy 'rules' with binding 'b' denied request: no")
+	}, "UninstallBlocked", "for 1s"},
 	{"the hook's Job is applied again", "OCM's work agent fails at that, and the Job runs on", func(w *world) {
 		w.AddOn.DeletionTimestamp = ptr.To(before(time.Hour))
 		w.set("ConfigMapsSynced", metav1.ConditionFalse, "Uninstalling", "1 of 3 left: settings")

@@ -67,6 +67,7 @@ const (
 	AgentPods       Resource = "the agent's pods on the managed cluster"
 	AgentSecret     Resource = "the agent's Secret on the managed cluster"
 	AgentLease      Resource = "the agent's Lease on the managed cluster"
+	AgentLog        Resource = "the agent's log on the managed cluster"
 	AgentRights     Resource = "the agent's rights on the managed cluster"
 	Copies          Resource = "ConfigMaps on the managed cluster"
 )
@@ -160,6 +161,8 @@ type Managed struct {
 	SecretOfHub bool
 	// Lease is the agent's, or nil.
 	Lease *coordinationv1.Lease
+	// AgentLog is the end of the agent's log. It is read if LeaseLate.
+	AgentLog string
 	// Denied are the rights that the agent lacks.
 	Denied []string
 	// Marker is the ConfigMap with which an uninstall stops the agent, or nil.

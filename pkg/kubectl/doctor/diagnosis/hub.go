@@ -55,8 +55,9 @@ func controller(e *examination) {
 		return
 	}
 	if denied := e.Hub.ControllerDenied; len(denied) > 0 {
-		e.add(ControllerForbidden, fmt.Sprintf("the controller's ServiceAccount may not %s: someone changed or deleted its ClusterRole or a binding of it",
-			strings.Join(denied, ", ")), again("Apply the add-on's manifests again"))
+		e.add(ControllerForbidden, fmt.Sprintf("the controller's ServiceAccount on the hub may not %s: someone changed or deleted its ClusterRole, its Role or a binding of them",
+			strings.Join(denied, ", ")), step("Look at them", e.hub("get", "clusterrole,clusterrolebinding,role,rolebinding", "-A", "-l",
+			"app.kubernetes.io/name="+manifests.ControllerName, "-o", "yaml")), again("Apply the add-on's manifests again"))
 	}
 	d := c.Deployment
 	if d.Status.AvailableReplicas > 0 {
