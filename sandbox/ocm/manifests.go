@@ -8,9 +8,6 @@ import (
 	"slices"
 	"strings"
 	"text/template"
-
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/yaml"
 )
 
 // The names in OCM's own charts.
@@ -117,18 +114,4 @@ func serviceAccounts(namespace string, names ...string) []byte {
 		fmt.Fprintf(&out, "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: %s, namespace: %s}\n---\n", name, namespace)
 	}
 	return []byte(out.String())
-}
-
-// encode is the inverse of apply.Decode.
-func encode(objects []*unstructured.Unstructured) ([]byte, error) {
-	var out bytes.Buffer
-	for _, object := range objects {
-		document, err := yaml.Marshal(object.Object)
-		if err != nil {
-			return nil, fmt.Errorf("encode %s %s: %w", object.GetKind(), object.GetName(), err)
-		}
-		out.Write(document)
-		out.WriteString("---\n")
-	}
-	return out.Bytes(), nil
 }

@@ -164,12 +164,11 @@ func (h *Hub) applyWithURLs(ctx context.Context, applier *apply.Applier, pattern
 		if err := callByURL(object, servers); err != nil {
 			return fmt.Errorf("%s %s: %w", object.GetKind(), object.GetName(), err)
 		}
+		if _, err := applier.ApplyObject(ctx, object); err != nil {
+			return err
+		}
 	}
-	documents, err := encode(objects)
-	if err != nil {
-		return err
-	}
-	return applier.Apply(ctx, documents)
+	return nil
 }
 
 // callByURL replaces Services by the URLs of the servers, in a CRD with a conversion webhook or in a
