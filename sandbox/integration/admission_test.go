@@ -4,8 +4,6 @@ package integration
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 )
 
@@ -95,10 +93,7 @@ func (s *sandbox) requireAdmission() {
 // requireWorkWebhook checks that the hub rejects ManifestWorks while the webhook server does not run.
 func (s *sandbox) requireWorkWebhook() {
 	s.t.Helper()
-	file := filepath.Join(s.t.TempDir(), "manifest.yaml")
-	if err := os.WriteFile(file, []byte(emptyWork), 0o600); err != nil {
-		s.t.Fatal(err)
-	}
+	file := s.file(emptyWork)
 	for _, step := range []struct{ command, want string }{{"stop", "failed calling webhook"}, {"start", "manifests should not be empty"}} {
 		if out, err := s.run(s.t.Context(), step.command, "hub/work-webhook"); err != nil {
 			s.t.Fatalf("%s hub/work-webhook: %v\n%s", step.command, err, out)
@@ -116,10 +111,7 @@ func (s *sandbox) requireWorkWebhook() {
 // requireDenied checks that the hub does not accept the manifest from alice.
 func (s *sandbox) requireDenied(manifest, want string) {
 	s.t.Helper()
-	file := filepath.Join(s.t.TempDir(), "manifest.yaml")
-	if err := os.WriteFile(file, []byte(manifest), 0o600); err != nil {
-		s.t.Fatal(err)
-	}
+	file := s.file(manifest)
 	if out, err := s.kubectl("hub", "create", "--as=alice", "-f", file); err == nil || !strings.Contains(out, want) {
 		s.t.Errorf("want a denial with %q, got %v\n%s", want, err, out)
 	}

@@ -35,15 +35,10 @@ spec:
 // The tests of package node have the details.
 func TestExec(t *testing.T) {
 	image := t.TempDir()
-	if out, err := exec.Command("go", "build", "-trimpath", "-o", filepath.Join(image, "bin", "tool"), "./cmd/tool").CombinedOutput(); err != nil {
-		t.Fatalf("build the tool: %v\n%s", err, out)
-	}
+	build(t, filepath.Join(image, "bin", "tool"), "./cmd/tool")
 	s := newSandbox(t)
 	s.up("--clusters=1", "--image=registry.example.com/tool="+image)
-	file := filepath.Join(t.TempDir(), "pod.yaml")
-	if err := os.WriteFile(file, fmt.Appendf(nil, toolPod, s.dir), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	file := s.file(fmt.Sprintf(toolPod, s.dir))
 	s.must("cluster1", "apply", "-f", file)
 	s.must("cluster1", "wait", "--for=condition=Ready", "pod/tool", "--timeout=20s")
 

@@ -5,7 +5,6 @@ package integration
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -42,9 +41,7 @@ type fleet struct {
 // TestFleet runs the agents of an add-on for a fleet through its faults.
 func TestFleet(t *testing.T) {
 	agent := filepath.Join(t.TempDir(), "fleetagent")
-	if out, err := exec.Command("go", "build", "-trimpath", "-o", agent, "./cmd/fleetagent").CombinedOutput(); err != nil {
-		t.Fatalf("build the agent: %v\n%s", err, out)
-	}
+	build(t, agent, "./cmd/fleetagent")
 	f := &fleet{sandbox: newSandbox(t)}
 	out := f.up("--fleet=5", "--fleet-agents="+agent+" --v=2", "--status-sync-interval=5s")
 	f.requireStatus(out, "5 clusters: 5 joined, 5 available, 0 cut off")

@@ -5,7 +5,6 @@ package integration
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -64,9 +63,7 @@ func TestUpgradeOfAnImage(t *testing.T) {
 func toolImage(t *testing.T, version string) string {
 	t.Helper()
 	image := t.TempDir()
-	if out, err := exec.Command("go", "build", "-trimpath", "-o", filepath.Join(image, "bin", "tool"), "./cmd/tool").CombinedOutput(); err != nil {
-		t.Fatalf("build the tool: %v\n%s", err, out)
-	}
+	build(t, filepath.Join(image, "bin", "tool"), "./cmd/tool")
 	if err := os.WriteFile(filepath.Join(image, "version"), []byte(version), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -119,11 +119,25 @@ func (s *sandbox) must(cluster string, args ...string) string {
 // apply applies a manifest.
 func (s *sandbox) apply(cluster, manifest string) {
 	s.t.Helper()
-	file := filepath.Join(s.t.TempDir(), "manifest.yaml")
-	if err := os.WriteFile(file, []byte(manifest), 0o600); err != nil {
+	s.must(cluster, "apply", "-f", s.file(manifest))
+}
+
+// file writes the content to a file of the test, and returns its path.
+func (s *sandbox) file(content string) string {
+	s.t.Helper()
+	file := filepath.Join(s.t.TempDir(), "file.yaml")
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 		s.t.Fatal(err)
 	}
-	s.must(cluster, "apply", "-f", file)
+	return file
+}
+
+// build builds the program of a package to a file.
+func build(t *testing.T, file, program string) {
+	t.Helper()
+	if out, err := exec.Command("go", "build", "-trimpath", "-o", file, program).CombinedOutput(); err != nil {
+		t.Fatalf("build %s: %v\n%s", program, err, out)
+	}
 }
 
 // eventually polls until the check passes; the deadline is generous because the

@@ -5,8 +5,6 @@ package integration
 import (
 	"encoding/base64"
 	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 
@@ -54,9 +52,7 @@ const refusedConfigMap = `{apiVersion: v1, kind: ConfigMap, metadata: {name: ref
 func (s *sandbox) requireServiceWebhook(cluster string) {
 	s.t.Helper()
 	image := s.t.TempDir()
-	if out, err := exec.Command("go", "build", "-trimpath", "-o", filepath.Join(image, "webhook"), "./cmd/webhook").CombinedOutput(); err != nil {
-		s.t.Fatalf("build the webhook: %v\n%s", err, out)
-	}
+	build(s.t, filepath.Join(image, "webhook"), "./cmd/webhook")
 	if out, err := s.run(s.t.Context(), "image", "webhook="+image); err != nil {
 		s.t.Fatalf("map the webhook's image: %v\n%s", err, out)
 	}
@@ -72,10 +68,7 @@ func (s *sandbox) requireServiceWebhook(cluster string) {
 	s.apply(cluster, fmt.Sprintf(webhookPod, encode(authority.PEM()), encode(pair.CertPEM), encode(pair.KeyPEM)))
 	s.must(cluster, "wait", "--for=condition=Ready", "pod/webhook", "-n", "default", "--timeout=60s")
 
-	file := filepath.Join(s.t.TempDir(), "refused.yaml")
-	if err := os.WriteFile(file, []byte(refusedConfigMap), 0o600); err != nil {
-		s.t.Fatal(err)
-	}
+	file := s.file(refusedConfigMap)
 	eventually(s.t, "the webhook of "+cluster+" is called", func() error {
 		out, _ := s.kubectl(cluster, "create", "--dry-run=server", "-f", file)
 		if !strings.Contains(out, "denied in a pod") {
