@@ -177,6 +177,16 @@ func TestMirrorStatusIsBounded(t *testing.T) {
 	}
 }
 
+// TestMessageFitsTheCRD: a message is cut to the CRD's limit.
+func TestMessageFitsTheCRD(t *testing.T) {
+	source := onHub(configMap("a", two, revision("r1")))
+	failed := Summary{Failed: []Failure{{Name: "a", Kind: Update, Reason: strings.Repeat("x", 257), want: wantedOf(source)}}}
+	status := scope.MirrorStatus(failed, []*Source{source}, func(string) *Copy { return onManaged(configMap("a", one, owned)) }, nil, start)
+	if got := status.ConfigMaps[0].Message; len(got) != 256 || !strings.HasSuffix(got, " …") {
+		t.Errorf("%d bytes: %q", len(got), got)
+	}
+}
+
 // TestSince: an entry keeps its time as long as its state and its revision stay.
 func TestSince(t *testing.T) {
 	before := []v1alpha1.MirroredConfigMap{{Name: "a", Revision: "r1", State: v1alpha1.MirrorSynced, Message: "m", Since: metav1.NewTime(start)}}
