@@ -7,7 +7,7 @@ import (
 	"open-cluster-management.io/helloworld-addon/sandbox/process"
 )
 
-// TestLoad checks the flags for many clients, and that a cluster without them has none of the flags.
+// TestLoad checks the flags and the environment for many clients and for few: what the one has, the other has not.
 func TestLoad(t *testing.T) {
 	options := Options{Name: "hub", Dir: t.TempDir(), Address: Address(0).String()}
 	few, err := New(options)
@@ -19,14 +19,16 @@ func TestLoad(t *testing.T) {
 	for _, test := range []struct {
 		flag string
 		spec func(*Cluster) process.Spec
+		few  bool
 	}{
-		{"--quota-backend-bytes=8589934592", (*Cluster).etcd},
-		{"--etcd-compaction-interval=1m", (*Cluster).apiServer},
-		{"GOMEMLIMIT=2524MiB", (*Cluster).apiServer},
-		{"--kube-api-qps=400", (*Cluster).controllerManager},
-		{"--kube-api-burst=800", (*Cluster).controllerManager},
+		{"--quota-backend-bytes=8589934592", (*Cluster).etcd, false},
+		{"--etcd-compaction-interval=1m", (*Cluster).apiServer, false},
+		{"GOGC=50", (*Cluster).apiServer, true},
+		{"GOMEMLIMIT=2524MiB", (*Cluster).apiServer, false},
+		{"--kube-api-qps=400", (*Cluster).controllerManager, false},
+		{"--kube-api-burst=800", (*Cluster).controllerManager, false},
 	} {
-		for c, want := range map[*Cluster]bool{few: false, &many: true} {
+		for c, want := range map[*Cluster]bool{few: test.few, &many: !test.few} {
 			spec := test.spec(c)
 			if got := slices.Contains(append(spec.Args, spec.Env...), test.flag); got != want {
 				t.Errorf("%s with load %v has %s = %v, want %v", spec.Name, c.Load, test.flag, got, want)
