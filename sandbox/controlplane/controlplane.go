@@ -83,11 +83,11 @@ type Options struct {
 	Load Load
 }
 
-// Load describes the clients of a control plane. The zero Load selects the defaults of Kubernetes.
+// Load describes the clients of a hub with a fleet. It is zero for every other cluster.
 type Load struct {
 	// Clusters is the number of managed clusters of a hub.
 	Clusters int
-	// QPS is the rate of requests of each controller, with bursts of twice as many.
+	// QPS is the rate of requests of each controller, with bursts of twice as many; 0 selects Kubernetes' default.
 	QPS int
 }
 

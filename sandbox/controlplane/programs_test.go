@@ -27,6 +27,8 @@ func TestLoad(t *testing.T) {
 		{"GOMEMLIMIT=2524MiB", (*Cluster).apiServer, false},
 		{"--kube-api-qps=400", (*Cluster).controllerManager, false},
 		{"--kube-api-burst=800", (*Cluster).controllerManager, false},
+		{"--kube-api-qps=100", (*Cluster).controllerManager, true},
+		{"--kube-api-burst=200", (*Cluster).controllerManager, true},
 	} {
 		for c, want := range map[*Cluster]bool{few: test.few, &many: !test.few} {
 			spec := test.spec(c)
