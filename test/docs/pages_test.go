@@ -116,24 +116,28 @@ func TestCitations(t *testing.T) {
 
 // TestIndex: every page of a docs directory is in its index.
 func TestIndex(t *testing.T) {
-	index := read(t, "docs/README.md")
-	pages, err := fs.Glob(top, "docs/*.md")
-	if err != nil || len(pages) == 0 {
-		t.Fatal(pages, err)
-	}
-	for _, page := range pages {
-		if name := filepath.Base(page); name != "README.md" && !strings.Contains(index, "("+name+")") {
-			t.Errorf("docs/README.md does not list %s", name)
+	for docs, index := range map[string]string{"docs": "docs/README.md", "sandbox/docs": "sandbox/README.md"} {
+		text := read(t, index)
+		pages, err := fs.Glob(top, docs+"/*.md")
+		if err != nil || len(pages) == 0 {
+			t.Fatal(pages, err)
+		}
+		for _, page := range pages {
+			if name, _ := filepath.Rel(path.Dir(index), page); page != index && !strings.Contains(text, "("+name) {
+				t.Errorf("%s does not list %s", index, page)
+			}
 		}
 	}
 }
 
-// TestREADME is short, and has the two commands that everything begins with.
+// TestREADME: a README is short, and the top one has the two commands that everything begins with.
 func TestREADME(t *testing.T) {
-	page := read(t, "README.md")
-	if len(page) > maxREADME {
-		t.Errorf("README.md has %d bytes, more than %d: move what is not for a newcomer to docs/", len(page), maxREADME)
+	for readme, size := range map[string]int{"README.md": maxREADME, "sandbox/README.md": 6 << 10} {
+		if page := read(t, readme); len(page) > size {
+			t.Errorf("%s has %d bytes, more than %d: move what is not for a newcomer to docs/", readme, len(page), size)
+		}
 	}
+	page := read(t, "README.md")
 	for _, command := range []string{"\nmake demo ", "\nmake test "} {
 		if !strings.Contains(page, command) {
 			t.Errorf("README.md lacks the command %q", strings.TrimSpace(command))
