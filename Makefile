@@ -325,9 +325,10 @@ check-platforms: ## Check that the kubectl plugin compiles for the other operati
 	@for os in windows darwin; do echo "$$os"; GOOS=$$os go build -trimpath -o /dev/null ./cmd/kubectl-helloworld; done
 
 .PHONY: generate
-generate: bin/controller-gen ## Write the API's code and CRDs, the chart's RBAC and CRDs, and the operator's template
+generate: bin/controller-gen ## Write the API's code and CRDs, the chart's RBAC and CRDs, the operator's template, and the sandbox's pins
 	@GOFLAGS=-trimpath bin/controller-gen object crd output:crd:dir=deploy/base/crds paths=./api/...
 	@go run -trimpath ./internal/generate/cmd/generate
+	@go generate -C sandbox ./build
 
 .PHONY: check-generated
 check-generated: ## Check that make generate changes nothing

@@ -1,12 +1,16 @@
 // Package build builds the programs that the sandbox runs from their pinned Go
 // modules: etcd, Kubernetes and OCM. The first build takes minutes and reports its
 // progress. A stamp beside each program then marks it as up to date.
+//
+// The pins are those of a Go module (sandbox/programs), or the copy of them that the package
+// embeds. Programs of the embedded pins are in the user's cache directory.
 package build
 
 import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -24,9 +28,11 @@ const heartbeat = 20 * time.Second
 
 // Options configures a build.
 type Options struct {
-	// Module is the directory of the Go module that pins the programs.
+	// Module is the directory of the Go module that pins the programs. If it is empty, the
+	// embedded pins count.
 	Module string
-	// Out is the directory that the programs are written to.
+	// Out is the directory that the programs are written to. If it is empty, it is that of Dir. Without
+	// a Module nothing is written to it: it has to have the programs.
 	Out string
 	// Only lists the programs to build; empty means those that every sandbox runs.
 	Only []string
@@ -66,40 +72,101 @@ const FleetProgram = "ocm-fleet"
 // Manifests is the directory below Out with the manifests of OCM's module.
 const Manifests = "ocm-manifests"
 
-// Programs builds the programs that are missing or out of date.
-func Programs(ctx context.Context, options Options) error {
+// Programs builds the programs that are missing or out of date, and returns their directory.
+func Programs(ctx context.Context, options Options) (string, error) {
 	if bad := unknown(options.Only); len(bad) > 0 {
-		return fmt.Errorf("no such program: %s", strings.Join(bad, ", "))
+		return "", fmt.Errorf("no such program: %s", strings.Join(bad, ", "))
 	}
-	b := &builder{Options: options, started: time.Now()}
-	if err := b.absolute(); err != nil {
+	b := &builder{Options: options, started: time.Now(), embedded: options.Module == "" && options.Out == ""}
+	if err := b.resolve(); err != nil {
+		return "", err
+	}
+	if b.Module == "" {
+		return b.Out, b.present()
+	}
+	return b.Out, b.complete(ctx)
+}
+
+// present returns an error if the directory lacks a program.
+func (b *builder) present() error {
+	var missing []string
+	for _, p := range append(b.list(), program{name: Manifests}) {
+		if _, err := os.Stat(filepath.Join(b.Out, p.name)); err != nil {
+			missing = append(missing, p.name)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	return fmt.Errorf("--programs=%s lacks %s: give --module too, the module to build them from, or neither for those of ocm-sandbox setup",
+		b.Out, strings.Join(missing, ", "))
+}
+
+// list returns the wanted programs.
+func (b *builder) list() []program {
+	return slices.DeleteFunc(slices.Clone(programs), func(p program) bool { return !b.wanted(p) })
+}
+
+// complete builds what is missing or out of date. Nothing is written, and with the embedded pins not even Go
+// is needed, when there is nothing to do.
+func (b *builder) complete(ctx context.Context) error {
+	if b.embedded {
+		b.fingerprint = pinsKey()
+	} else if err := b.inspect(ctx); err != nil {
 		return err
 	}
-	if err := b.inspect(ctx); err != nil {
+	if todo, err := b.pending(); err != nil || !todo {
 		return err
 	}
 	if err := os.MkdirAll(b.Out, 0o755); err != nil {
 		return fmt.Errorf("create the programs' directory: %w", err)
 	}
-	for i, p := range programs {
-		if !b.wanted(p) {
-			continue
-		}
-		fingerprint, err := b.fingerprintOf(p)
-		if err != nil {
+	unlock, err := b.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	// another process may have built them
+	if todo, err := b.pending(); err != nil || !todo {
+		return err
+	}
+	if b.embedded {
+		if err := writePins(b.Module); err != nil {
 			return err
 		}
-		if b.current(p.name, fingerprint) {
-			continue
-		}
-		if err := b.build(ctx, p, i+1, fingerprint); err != nil {
+		if err := b.inspect(ctx); err != nil {
 			return err
 		}
 	}
-	if len(options.Only) > 0 {
+	for i, p := range b.list() {
+		if err := b.ensure(ctx, p, i+1); err != nil {
+			return err
+		}
+	}
+	if len(b.Only) > 0 {
 		return nil
 	}
 	return b.manifests()
+}
+
+// pending reports whether a wanted program, or OCM's manifests, are missing or out of date.
+func (b *builder) pending() (bool, error) {
+	for _, p := range b.list() {
+		fingerprint, err := b.fingerprintOf(p)
+		if err != nil || !b.current(p.name, fingerprint) {
+			return true, err
+		}
+	}
+	return len(b.Only) == 0 && !b.current(Manifests, b.manifestsFingerprint()), nil
+}
+
+// ensure builds the program, the n-th, if it is missing or out of date.
+func (b *builder) ensure(ctx context.Context, p program, n int) error {
+	fingerprint, err := b.fingerprintOf(p)
+	if err != nil || b.current(p.name, fingerprint) {
+		return err
+	}
+	return b.build(ctx, p, n, fingerprint)
 }
 
 // unknown returns the names that are not those of a program.
@@ -123,26 +190,35 @@ func (b *builder) wanted(p program) bool {
 
 type builder struct {
 	Options
-	started             time.Time
+	started time.Time
+	// embedded is true if the embedded pins count, not those of a given module.
+	embedded            bool
 	kubernetes, ocmDir  string
 	flags, fingerprint  string
 	announcedFirstBuild bool
 }
 
-// absolute makes the paths absolute, because go runs in the directory Module.
-func (b *builder) absolute() error {
+// resolve sets the directories, as absolute paths, because go runs in the directory Module.
+func (b *builder) resolve() (err error) {
+	if b.Out, err = Dir(b.Module, b.Out); err != nil {
+		return err
+	}
+	if b.embedded {
+		b.Module = filepath.Join(b.Out, "module")
+	}
 	for _, path := range []*string{&b.Module, &b.Out} {
-		absolute, err := filepath.Abs(*path)
-		if err != nil {
+		if *path == "" {
+			continue
+		}
+		if *path, err = filepath.Abs(*path); err != nil {
 			return fmt.Errorf("path of the programs: %w", err)
 		}
-		*path = absolute
 	}
 	return nil
 }
 
-// inspect reads the versions from the module and computes a fingerprint of all inputs of
-// the programs.
+// inspect reads the versions from the module and, unless the pins are the embedded ones, computes a
+// fingerprint of all inputs of the programs.
 func (b *builder) inspect(ctx context.Context) (err error) {
 	if b.kubernetes, err = b.goCommand(ctx, "list", "-m", "-f", "{{.Version}}", "k8s.io/kubernetes"); err != nil {
 		return err
@@ -153,11 +229,14 @@ func (b *builder) inspect(ctx context.Context) (err error) {
 	if b.ocmDir, err = b.goCommand(ctx, "list", "-m", "-f", "{{.Dir}}", "open-cluster-management.io/ocm"); err != nil {
 		return err
 	}
+	b.flags = linkFlags(b.kubernetes)
+	if b.embedded {
+		return nil
+	}
 	version, err := b.goCommand(ctx, "version")
 	if err != nil {
 		return err
 	}
-	b.flags = linkFlags(b.kubernetes)
 	hash := sha256.New()
 	for _, file := range []string{"go.mod", "go.sum"} {
 		content, err := os.ReadFile(filepath.Join(b.Module, file))
@@ -178,6 +257,10 @@ func (b *builder) fingerprintOf(p program) (string, error) {
 	}
 	hash := sha256.New()
 	_, _ = io.WriteString(hash, b.fingerprint)
+	if b.embedded {
+		_, _ = io.WriteString(hash, Version())
+		return hex.EncodeToString(hash.Sum(nil)), nil
+	}
 	sources := os.DirFS(filepath.Join(b.Module, filepath.FromSlash(p.pkg)))
 	err := fs.WalkDir(sources, ".", func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.IsDir() && entry.Name() == "testdata" {
@@ -230,11 +313,19 @@ func (b *builder) build(ctx context.Context, p program, n int, fingerprint strin
 	if !b.announcedFirstBuild && !p.fleet {
 		b.announcedFirstBuild = true
 		b.say("building Kubernetes %s, etcd and OCM from their Go modules: once, 8 to 10 minutes on two cores", b.kubernetes)
+		b.say("into %s", b.Out)
 	}
-	b.say("%d/%d %s", n, len(programs), p.name)
+	b.say("%d/%d %s", n, len(b.list()), p.name)
 	started := time.Now()
 	if err := b.forget(p.name); err != nil {
 		return err
+	}
+	module := b.Module
+	if p.fleet && b.embedded {
+		var err error
+		if module, err = b.downloadFleet(ctx); err != nil {
+			return fmt.Errorf("build %s: %w", p.name, err)
+		}
 	}
 	done := make(chan struct{})
 	beating := make(chan struct{})
@@ -244,11 +335,14 @@ func (b *builder) build(ctx context.Context, p program, n int, fingerprint strin
 	}()
 	// under another name until it is complete: a sandbox may run the old program
 	unfinished := filepath.Join(b.Out, "."+p.name+".new")
-	_, err := b.goCommand(ctx, "build", "-trimpath", "-ldflags", b.flags, "-o", unfinished, p.pkg)
+	_, err := b.goIn(ctx, module, "build", "-trimpath", "-ldflags", b.flags, "-o", unfinished, p.pkg)
 	close(done)
 	<-beating
 	if err == nil {
 		err = os.Rename(unfinished, filepath.Join(b.Out, p.name))
+	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("build %s: interrupted; the next build goes on here: %w", p.name, ctx.Err())
 	}
 	if err != nil {
 		return fmt.Errorf("build %s: %w", p.name, err)
@@ -273,6 +367,24 @@ func (b *builder) beat(done <-chan struct{}, name string, started time.Time) {
 	}
 }
 
+// downloadFleet returns the directory of the published module that has the source of the fleet's program.
+func (b *builder) downloadFleet(ctx context.Context) (string, error) {
+	version := Version()
+	if version == "" {
+		return "", errNoVersion
+	}
+	// in a directory of no module
+	out, err := b.goIn(ctx, b.Out, "mod", "download", "-json", queryOf(version))
+	if err != nil {
+		return "", err
+	}
+	var module struct{ Dir string }
+	if err := json.Unmarshal([]byte(out), &module); err != nil {
+		return "", fmt.Errorf("read what go mod download prints: %w", err)
+	}
+	return module.Dir, nil
+}
+
 func (b *builder) say(format string, args ...any) {
 	_, _ = fmt.Fprintf(b.Progress, "%6s  %s\n", time.Since(b.started).Round(time.Second), fmt.Sprintf(format, args...))
 }
@@ -284,10 +396,12 @@ var manifestSources = map[string]string{
 	"klusterlet/operator":      "deploy/klusterlet/config/crds",
 }
 
+func (b *builder) manifestsFingerprint() string { return fmt.Sprint(b.fingerprint, manifestSources) }
+
 // manifests copies OCM's manifests beside its programs.
 func (b *builder) manifests() error {
 	to := filepath.Join(b.Out, Manifests)
-	fingerprint := fmt.Sprint(b.fingerprint, manifestSources)
+	fingerprint := b.manifestsFingerprint()
 	if b.current(Manifests, fingerprint) {
 		return nil
 	}
@@ -329,8 +443,13 @@ func copyYAML(to string, from fs.FS) error {
 
 // goCommand runs go in the programs' module and returns its output.
 func (b *builder) goCommand(ctx context.Context, args ...string) (string, error) {
+	return b.goIn(ctx, b.Module, args...)
+}
+
+// goIn runs go in a directory and returns its output.
+func (b *builder) goIn(ctx context.Context, dir string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.Dir = b.Module
+	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-mod=readonly -buildvcs=false", "GOWORK=off")
 	// an interrupted go ends its compilers and removes its temporary files
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
@@ -338,6 +457,9 @@ func (b *builder) goCommand(ctx context.Context, args ...string) (string, error)
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
+	if errors.Is(err, exec.ErrNotFound) {
+		return "", fmt.Errorf("%w: install Go (https://go.dev/dl), because the programs are built from source", err)
+	}
 	if err != nil {
 		return "", fmt.Errorf("go %s: %w\n%s", args[0], err, strings.TrimSpace(stderr.String()))
 	}

@@ -20,7 +20,7 @@ func TestLinkFlagsStampTheVersion(t *testing.T) {
 }
 
 func TestAnUnknownProgramIsNamed(t *testing.T) {
-	err := Programs(t.Context(), Options{Module: t.TempDir(), Out: t.TempDir(), Only: []string{"kubectl", "kubeclt"}})
+	_, err := Programs(t.Context(), Options{Module: t.TempDir(), Out: t.TempDir(), Only: []string{"kubectl", "kubeclt"}})
 	if err == nil || !strings.Contains(err.Error(), "kubeclt") || strings.Contains(err.Error(), "kubectl") {
 		t.Errorf("Programs = %v, want one that names kubeclt alone", err)
 	}
@@ -112,7 +112,7 @@ func TestRelativePathsAreOfTheCaller(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
 	b := &builder{Options: Options{Module: "programs", Out: "bin"}}
-	if err := b.absolute(); err != nil {
+	if err := b.resolve(); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{filepath.Join(dir, "programs"), filepath.Join(dir, "bin")}, []string{b.Module, b.Out}); diff != "" {

@@ -59,9 +59,13 @@ func Up(ctx context.Context, options Options) error {
 }
 
 func start(ctx context.Context, options Options, dir *statedir.Dir) error {
-	if err := build.Programs(ctx, build.Options{Module: options.Module, Out: options.Programs, Fleet: options.Fleet.Clusters > 0, Progress: options.Out}); err != nil {
+	programs, err := build.Programs(ctx, build.Options{
+		Module: options.Module, Out: options.Programs, Fleet: options.Fleet.Clusters > 0, Progress: options.Out,
+	})
+	if err != nil {
 		return err
 	}
+	options.Programs = programs
 	if err := options.addImages(); err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ type Options struct {
 	// Dir is the sandbox's directory.
 	Dir string
 	// Programs is the directory of the built programs, Module the Go module that
-	// pins them.
+	// pins them. Each may be empty: see build.Options.
 	Programs, Module string
 	// Clusters is the number of managed clusters.
 	Clusters int
@@ -77,9 +77,11 @@ func (o *Options) Validate() error {
 	problems = append(problems, o.validateAgents()...)
 	problems = append(problems, o.validateHubAs()...)
 	problems = append(problems, validateFleet(o.Fleet)...)
+	if o.Dir == "" {
+		problems = append(problems, errors.New("--dir: name a directory"))
+	}
 	for flag, value := range map[string]*string{"--dir": &o.Dir, "--programs": &o.Programs, "--module": &o.Module} {
 		if *value == "" {
-			problems = append(problems, fmt.Errorf("%s: name a directory", flag))
 			continue
 		}
 		absolute, err := filepath.Abs(*value)

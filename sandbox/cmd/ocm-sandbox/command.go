@@ -29,9 +29,11 @@ func command() *cobra.Command {
 	options := &launcher.Options{Out: os.Stdout, FeatureGates: ocm.DefaultFeatureGates()}
 	root.PersistentFlags().StringVar(&options.Dir, "dir", cmp.Or(os.Getenv("SANDBOX_DIR"), ".sandbox"),
 		"directory of the sandbox (environment SANDBOX_DIR)")
-	root.PersistentFlags().StringVar(&options.Programs, "programs", "bin/sandbox", "directory of the built programs")
-	root.PersistentFlags().StringVar(&options.Module, "module", "sandbox/programs", "Go module that pins the programs")
-	root.AddCommand(upCommand(options), downCommand(options), buildCommand(options), imageCommand(options),
+	root.PersistentFlags().StringVar(&options.Programs, "programs", "",
+		"directory of the built programs (default: one in the user's cache; with --module: bin/sandbox)")
+	root.PersistentFlags().StringVar(&options.Module, "module", "",
+		"directory of a Go module that pins the programs (default: the pins that are part of this program)")
+	root.AddCommand(upCommand(options), downCommand(options), setupCommand(options), buildCommand(options), imageCommand(options),
 		statusCommand(options), superviseCommand(options))
 	root.AddCommand(switchCommands(options)...)
 	root.AddCommand(situationCommands(options)...)
@@ -112,9 +114,10 @@ func buildCommand(options *launcher.Options) *cobra.Command {
 		Use:   "build [PROGRAM...]",
 		Short: "Build all or some of the programs that a sandbox runs",
 		RunE: func(cmd *cobra.Command, names []string) error {
-			return build.Programs(cmd.Context(), build.Options{
+			_, err := build.Programs(cmd.Context(), build.Options{
 				Module: options.Module, Out: options.Programs, Only: names, Progress: options.Out,
 			})
+			return err
 		},
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"open-cluster-management.io/helloworld-addon/sandbox/build"
 	"open-cluster-management.io/helloworld-addon/sandbox/control"
 	"open-cluster-management.io/helloworld-addon/sandbox/launcher"
 )
@@ -120,6 +121,10 @@ func snapshot(ctx context.Context, s *control.Sandbox, args []string) error {
 
 func restore(options *launcher.Options) action {
 	return func(ctx context.Context, s *control.Sandbox, args []string) error {
-		return s.Restore(ctx, args[0], args[1], options.Programs)
+		programs, err := build.Dir(options.Module, options.Programs)
+		if err != nil {
+			return err
+		}
+		return s.Restore(ctx, args[0], args[1], programs)
 	}
 }
