@@ -15,10 +15,10 @@ const (
 
 // environment adds the variables of a container runtime unless they are set. The last
 // entry of a name wins.
-func environment(env []string, hostname string) []string {
+func environment(spec Spec) []string {
 	var out []string
 	index := map[string]int{}
-	for _, entry := range env {
+	for _, entry := range spec.Env {
 		name, _, _ := strings.Cut(entry, "=")
 		if i, found := index[name]; found {
 			out[i] = entry
@@ -27,7 +27,11 @@ func environment(env []string, hostname string) []string {
 		index[name] = len(out)
 		out = append(out, entry)
 	}
-	for _, add := range [][2]string{{"PATH", defaultPath}, {"HOME", "/"}, {"HOSTNAME", hostname}} {
+	defaults := [][2]string{{"PATH", defaultPath}, {"HOME", "/"}, {"HOSTNAME", shortHostname(spec.Hostname)}}
+	if spec.TTY {
+		defaults = append(defaults, [2]string{"TERM", "xterm"})
+	}
+	for _, add := range defaults {
 		if _, found := index[add[0]]; !found {
 			out = append(out, add[0]+"="+add[1])
 		}

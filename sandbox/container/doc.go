@@ -14,7 +14,8 @@
 //     are added: for example, there is no /tmp unless the image has one.
 //   - A new /proc with the usual paths masked or read-only; if the kernel forbids
 //     that, the caller's /proc, read-only. In /dev null, zero, full, random,
-//     urandom, tty, ptmx, pts, shm, fd, stdin, stdout, stderr.
+//     urandom, tty, ptmx, pts, shm, fd, stdin, stdout, stderr. With Spec.TTY a terminal
+//     of its own as input and output.
 //   - The user and groups that the caller names, no_new_privs, and no capability
 //     but those that the caller names. A caller that is not root has a user
 //     namespace with one mapped user: there the program runs as that user (0
@@ -23,9 +24,8 @@
 // # What it does not do
 //
 // No cgroups, so no limits and no memory accounting; no seccomp or LSM profile;
-// no /sys; no terminal for the container's own program, no checkpoint; changes
-// to files of the image fail instead of being copied up. It is a fence between
-// programs that trust each other, not a defence.
+// no /sys, no checkpoint; changes to files of the image fail instead of being copied
+// up. It is a fence between programs that trust each other, not a defence.
 //
 // # Further programs
 //

@@ -51,10 +51,7 @@ type Execution struct {
 func (p *Process) Exec(ctx context.Context, spec ExecSpec, stdout, stderr io.Writer) (*Execution, error) {
 	inside := p.spec
 	inside.Args = spec.Args
-	if spec.TTY {
-		// containerd's TERM; a TERM of the container comes later and wins.
-		inside.Env = append([]string{"TERM=xterm"}, inside.Env...)
-	}
+	inside.TTY = spec.TTY
 	if err := inside.validate(); err != nil {
 		return nil, &StartError{Reason: ReasonCreate, ID: p.spec.ID, Err: err}
 	}

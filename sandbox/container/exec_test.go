@@ -164,6 +164,36 @@ func TestContainerExecTerminal(t *testing.T) {
 	}
 }
 
+func TestContainerTerminal(t *testing.T) {
+	before := descriptors(t)
+	s := spec(t, image(t, nil), "terminal")
+	s.Stdin, s.TTY = true, true
+	var out buffer
+	p := begin(t, s, nil, &out)
+	says := func(text string) {
+		t.Helper()
+		eventually(t, "it says "+text, func() bool { return strings.Contains(out.String(), text) })
+	}
+	says("/dev/pts/0 0x0 TERM=xterm\r\n")
+	if err := p.Resize(120, 40); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprint(p.Stdin(), "again\n")
+	says("/dev/pts/0 120x40")
+	fmt.Fprint(p.Stdin(), "\x04") // end of the input
+	if exit, err := p.Wait(); err != nil || exit != (Exit{Code: 3}) {
+		t.Errorf("exit after Ctrl-D: %+v, %v", exit, err)
+	}
+	if after := descriptors(t); after != before {
+		t.Errorf("%d open files, %d before", after, before)
+	}
+	s.Root, s.Args = t.TempDir(), []string{"nothing"}
+	var start *StartError
+	if _, err := Start(t.Context(), s, nil, nil, nil); !errors.As(err, &start) || start.Code != 127 {
+		t.Errorf("a program that is not there: %v", err)
+	}
+}
+
 func TestContainerExecEndsWithItsContext(t *testing.T) {
 	p := waiting(t)
 	before := processes(t)

@@ -20,7 +20,7 @@ const (
 	// checkArg, after InitArg, selects the part of Check inside the namespaces.
 	checkArg = "check"
 
-	orderFD, reportFD = 3, 4
+	orderFD, reportFD, terminalFD = 3, 4, 5
 )
 
 // Init is the part of Start that runs inside the container. main calls it first when
@@ -76,6 +76,11 @@ func (o order) create() error {
 	if err := unix.Sethostname([]byte(shortHostname(spec.Hostname))); err != nil {
 		return fmt.Errorf("set the host name %q: %w", spec.Hostname, err)
 	}
+	if spec.TTY {
+		if err := becomeTerminal(spec, terminalFD); err != nil {
+			return err
+		}
+	}
 	return o.becomeProgram()
 }
 
@@ -91,7 +96,7 @@ func (o order) becomeProgram() error {
 
 // execute replaces the process by the program.
 func (o order) execute() error {
-	env := environment(o.Spec.Env, shortHostname(o.Spec.Hostname))
+	env := environment(o.Spec)
 	os.Clearenv()
 	for _, entry := range env {
 		name, value, _ := strings.Cut(entry, "=")

@@ -30,10 +30,11 @@ const (
 
 // Process is a running container.
 type Process struct {
-	cmd   *exec.Cmd
-	spec  Spec
-	stdin io.WriteCloser
-	wait  func() (Exit, error)
+	cmd      *exec.Cmd
+	spec     Spec
+	stdin    io.WriteCloser
+	terminal *os.File // nil without a terminal
+	wait     func() (Exit, error)
 }
 
 // Exit describes the end of a container.
@@ -63,7 +64,6 @@ func start(ctx context.Context, o order, ns *network.Namespace, stdout, stderr i
 	}
 	out := &outputs{}
 	cmd := exec.Command(self, InitArg)
-	cmd.Stdout, cmd.Stderr = out.sink(stdout), out.sink(stderr)
 	cmd.WaitDelay = outputDelay
 	// A session of its own keeps a Ctrl-C in the caller's terminal away.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: cloneFlags, Setsid: true}
@@ -73,6 +73,13 @@ func start(ctx context.Context, o order, ns *network.Namespace, stdout, stderr i
 		run = func() error { return ns.Do(cmd.Start) }
 	}
 	p := &Process{cmd: cmd, spec: o.Spec}
+	if o.Spec.TTY {
+		if err := p.startOnTerminal(ctx, o, run, out.sink(stdout)); err != nil {
+			return nil, err
+		}
+		return p, nil
+	}
+	cmd.Stdout, cmd.Stderr = out.sink(stdout), out.sink(stderr)
 	input, err := p.openStdin()
 	if err == nil {
 		err = launch(ctx, o, cmd, run)
@@ -89,6 +96,40 @@ func start(ctx context.Context, o order, ns *network.Namespace, stdout, stderr i
 		return await(cmd, out)
 	})
 	return p, nil
+}
+
+// startOnTerminal starts the container with a terminal, whose output it copies.
+func (p *Process) startOnTerminal(ctx context.Context, o order, run func() error, to io.Writer) error {
+	fail := func(err error) error { return &StartError{Reason: ReasonCreate, ID: p.spec.ID, Err: err} }
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return fail(fmt.Errorf("create a socket pair: %w", err))
+	}
+	ours, theirs := os.NewFile(uintptr(pair[0]), "terminal socket"), os.NewFile(uintptr(pair[1]), "terminal socket")
+	defer ours.Close()
+	err = launch(ctx, o, p.cmd, run, theirs)
+	theirs.Close()
+	if err != nil {
+		return err
+	}
+	if p.terminal, err = receiveTerminal(ours); err != nil {
+		_ = p.cmd.Process.Kill()
+		_ = p.cmd.Wait()
+		return fail(err)
+	}
+	if p.spec.Stdin {
+		p.stdin = terminalInput{p.terminal}
+	}
+	out := terminalOutput(p.terminal, to)
+	var copying sync.WaitGroup
+	copying.Go(out.copy)
+	p.wait = sync.OnceValues(func() (Exit, error) {
+		exit, err := await(p.cmd, &outputs{})
+		out.programEnded(outputDelay)
+		copying.Wait()
+		return exit, errors.Join(err, p.terminal.Close())
+	})
+	return nil
 }
 
 // openStdin connects the program's input to a pipe if it has one, and returns the
@@ -111,8 +152,9 @@ func (p *Process) closeStdin() {
 	}
 }
 
-// launch starts the command and waits for its report that the program runs.
-func launch(ctx context.Context, o order, cmd *exec.Cmd, run func() error) error {
+// launch starts the command, which inherits the further files from fd 5 on, and waits for
+// its report that the program runs.
+func launch(ctx context.Context, o order, cmd *exec.Cmd, run func() error, further ...*os.File) error {
 	fail := func(err error) error { return &StartError{Reason: ReasonCreate, ID: o.Spec.ID, Err: err} }
 	orderRead, orderWrite, err := os.Pipe()
 	if err != nil {
@@ -125,7 +167,7 @@ func launch(ctx context.Context, o order, cmd *exec.Cmd, run func() error) error
 		return fail(fmt.Errorf("create a pipe: %w", err))
 	}
 	defer reportRead.Close()
-	cmd.ExtraFiles = []*os.File{orderRead, reportWrite} // fd 3 and 4
+	cmd.ExtraFiles = append([]*os.File{orderRead, reportWrite}, further...) // fd 3 and 4
 	err = run()
 	orderRead.Close()
 	reportWrite.Close()

@@ -35,6 +35,9 @@ type Spec struct {
 	Env []string
 	// Stdin gives the program an input, see Process.Stdin. Otherwise it reads /dev/null.
 	Stdin bool
+	// TTY gives the program a terminal of the container as input and output. All output is
+	// written to stdout then.
+	TTY bool
 	// Dir is the working directory, by default /. It is created if necessary.
 	Dir string
 

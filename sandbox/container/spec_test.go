@@ -45,7 +45,14 @@ func TestValidateReportsEverything(t *testing.T) {
 }
 
 func TestEnvironment(t *testing.T) {
-	tests := map[string]struct{ env, want []string }{
+	tests := map[string]struct {
+		env, want []string
+		tty       bool
+	}{
+		"a terminal is named": {
+			want: []string{"PATH=" + defaultPath, "HOME=/", "HOSTNAME=h", "TERM=xterm"},
+			tty:  true,
+		},
 		"an empty one gets what a runtime adds": {
 			want: []string{"PATH=" + defaultPath, "HOME=/", "HOSTNAME=h"},
 		},
@@ -60,7 +67,7 @@ func TestEnvironment(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, environment(tt.env, "h")); diff != "" {
+			if diff := cmp.Diff(tt.want, environment(Spec{Env: tt.env, TTY: tt.tty, Hostname: "h"})); diff != "" {
 				t.Errorf("environment (-want +got):\n%s", diff)
 			}
 		})

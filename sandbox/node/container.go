@@ -164,7 +164,7 @@ func (w *worker) containerSpec(pod *corev1.Pod, c corev1.Container, image plan.I
 	}
 	spec := Container{
 		Hostname: hostname(pod), Image: image.Dir, Args: argv, Env: env.List(), Dir: c.WorkingDir,
-		ReadOnlyRoot: plan.ReadOnlyRoot(c), Stdin: c.Stdin, UID: id.UID, GID: id.GID, Groups: id.Groups, Mounts: mounts,
+		ReadOnlyRoot: plan.ReadOnlyRoot(c), Stdin: c.Stdin, TTY: c.TTY, UID: id.UID, GID: id.GID, Groups: id.Groups, Mounts: mounts,
 	}
 	for _, alias := range pod.Spec.HostAliases {
 		spec.Hosts = append(spec.Hosts, Host{IP: alias.IP, Names: alias.Hostnames})

@@ -127,6 +127,8 @@ type Process interface {
 	Wait() plan.Exit
 	// Stdin returns the program's input, nil if it has none.
 	Stdin() io.WriteCloser
+	// Resize sets the size of the program's terminal in characters, if it has one.
+	Resize(width, height uint16) error
 	// Exec starts a further program in the container. It and its process group are
 	// killed when ctx ends. The error is a *ProgramError if the program cannot be run,
 	// and os.ErrProcessDone if the container has ended.
@@ -184,12 +186,12 @@ type Container struct {
 	Env          []string
 	Dir          string
 	ReadOnlyRoot bool
-	// Stdin gives the program an input, see Process.
-	Stdin    bool
-	UID, GID int64
-	Groups   []int64
-	Mounts   []Mount
-	Hosts    []Host
+	// Stdin gives the program an input, see Process; TTY a terminal whose output is stdout.
+	Stdin, TTY bool
+	UID, GID   int64
+	Groups     []int64
+	Mounts     []Mount
+	Hosts      []Host
 }
 
 // Host is an additional line of the container's /etc/hosts.

@@ -156,9 +156,10 @@ func (s *session) AttachContainer(ctx context.Context, _ string, _ types.UID, _ 
 		}
 		s.feeding.Go(func() { feed(stdin, in) })
 	}
-	if resize != nil { // no container has a terminal
+	if resize != nil {
 		s.feeding.Go(func() {
-			for range resize {
+			for size := range resize {
+				_ = s.run.process.Resize(size.Width, size.Height) // the program may have ended
 			}
 		})
 	}

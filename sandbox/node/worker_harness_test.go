@@ -69,6 +69,8 @@ func (p *fakeProcess) Wait() plan.Exit { return <-p.exit }
 
 func (p *fakeProcess) Stdin() io.WriteCloser { return nil }
 
+func (p *fakeProcess) Resize(uint16, uint16) error { return nil }
+
 func (p *fakeProcess) Exec(ctx context.Context, e Exec) (Execution, error) {
 	exit, err := p.exec(ctx, e)
 	if err != nil {

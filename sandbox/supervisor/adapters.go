@@ -49,7 +49,7 @@ type runtime struct{}
 
 func (runtime) Start(ctx context.Context, c node.Container, in node.PodNetwork, stdout, stderr io.Writer) (node.Process, error) {
 	spec := container.Spec{
-		ID: c.ID, Hostname: c.Hostname, Image: c.Image, Root: c.Root, ReadOnlyRoot: c.ReadOnlyRoot, Stdin: c.Stdin,
+		ID: c.ID, Hostname: c.Hostname, Image: c.Image, Root: c.Root, ReadOnlyRoot: c.ReadOnlyRoot, Stdin: c.Stdin, TTY: c.TTY,
 		Args: c.Args, Env: c.Env, Dir: c.Dir, UID: int(c.UID), GID: int(c.GID),
 	}
 	for _, group := range c.Groups {

@@ -65,7 +65,6 @@ func (r *refusals) volume(v corev1.Volume) {
 }
 
 func (r *refusals) container(c corev1.Container) {
-	r.when(c.TTY, "container %q: tty", c.Name)
 	r.when(len(c.VolumeDevices) > 0, "container %q: volumeDevices", c.Name)
 	r.when(len(c.Resources.Claims) > 0, "container %q: resource claims", c.Name)
 	for _, v := range c.Env {
