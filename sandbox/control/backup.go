@@ -47,14 +47,13 @@ func (s *Sandbox) Snapshot(ctx context.Context, cluster, file string) error {
 	return s.awaitAnswer(ctx, cluster)
 }
 
-// Restore replaces the data of a cluster's etcd by a snapshot. programs is the directory of
-// the built programs.
+// Restore replaces the data of a cluster's etcd by a snapshot.
 //
 // It raises the revision above all revisions that clients may have seen, and marks all
 // earlier ones as compacted. Otherwise open watches would wait for a future revision, and
 // informers would keep deleted objects:
 // https://etcd.io/docs/v3.6/op-guide/recovery/#restoring-with-revision-bump
-func (s *Sandbox) Restore(ctx context.Context, cluster, file, programs string) error {
+func (s *Sandbox) Restore(ctx context.Context, cluster, file string) error {
 	index, err := s.index(cluster)
 	if err != nil {
 		return err
@@ -67,7 +66,7 @@ func (s *Sandbox) Restore(ctx context.Context, cluster, file, programs string) e
 	args := append([]string{"snapshot", "restore", file, "--data-dir=" + restored}, controlplane.EtcdMember(cluster, index)...)
 	// A file copied from etcd's directory has no hash.
 	args = append(args, "--skip-hash-check", "--mark-compacted", fmt.Sprintf("--bump-revision=%d", bump(time.Now())))
-	out, err := exec.CommandContext(ctx, filepath.Join(programs, "etcdutl"), args...).CombinedOutput()
+	out, err := exec.CommandContext(ctx, filepath.Join(s.record.Programs, "etcdutl"), args...).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("restore %s from %s: %w\n%s", cluster, file, err, strings.TrimSpace(string(out)))
 	}

@@ -133,7 +133,7 @@ func (o *Options) addImages() error {
 // the sandbox's record with the ports. They stay bound until the sandbox ends, so no other program can
 // take them.
 func (o *Options) listen() (record statedir.Record, files []*os.File, err error) {
-	record = statedir.Record{Clusters: o.names(), Hubs: o.Hubs}
+	record = statedir.Record{Clusters: o.names(), Hubs: o.Hubs, Programs: o.Programs}
 	ports := []*int{}
 	record.Ports = make([]int, len(record.Clusters))
 	for i := range record.Ports {

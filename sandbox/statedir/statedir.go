@@ -40,6 +40,8 @@ type Record struct {
 	Hubs int `json:"hubs"`
 	// Ports are the API servers' ports on 127.0.0.1, in the order of Clusters.
 	Ports []int `json:"ports"`
+	// Programs is the directory of the programs that the sandbox runs.
+	Programs string `json:"programs"`
 	// Fleet describes the fleet of simulated clusters, nil if there is none.
 	Fleet *Fleet `json:"fleet,omitempty"`
 }

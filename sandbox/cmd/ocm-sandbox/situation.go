@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"open-cluster-management.io/helloworld-addon/sandbox/build"
 	"open-cluster-management.io/helloworld-addon/sandbox/control"
 	"open-cluster-management.io/helloworld-addon/sandbox/launcher"
 )
@@ -90,7 +89,7 @@ func situationCommands(options *launcher.Options) []*cobra.Command {
 		command("new-ca HUB", "Replace the certificate of a hub's API server by one of another authority", cobra.ExactArgs(1),
 			func(_ context.Context, s *control.Sandbox, args []string) error { return s.NewAuthority(args[0]) }),
 		command("snapshot CLUSTER FILE", "Save a cluster's etcd database; etcd stops for a second", cobra.ExactArgs(2), snapshot),
-		command("restore CLUSTER FILE", "Restore a cluster's etcd database from a snapshot, as from a backup", cobra.ExactArgs(2), restore(options)),
+		command("restore CLUSTER FILE", "Restore a cluster's etcd database from a snapshot, as from a backup", cobra.ExactArgs(2), restore),
 	}
 }
 
@@ -119,12 +118,6 @@ func snapshot(ctx context.Context, s *control.Sandbox, args []string) error {
 	return s.Snapshot(ctx, args[0], args[1])
 }
 
-func restore(options *launcher.Options) action {
-	return func(ctx context.Context, s *control.Sandbox, args []string) error {
-		programs, err := build.Dir(options.Module, options.Programs)
-		if err != nil {
-			return err
-		}
-		return s.Restore(ctx, args[0], args[1], programs)
-	}
+func restore(ctx context.Context, s *control.Sandbox, args []string) error {
+	return s.Restore(ctx, args[0], args[1])
 }
