@@ -68,7 +68,7 @@ func TestContainerSeesItsOwnWorld(t *testing.T) {
 			"/var/run/secrets/token.d": false, "/proc/sys/kernel/hostname": false, "/dev/null": true,
 		},
 		Lists: map[string][]string{
-			"/":    {"cache", "dev", "etc", "proc", "usr", "var", "work"},
+			"/":    {"cache", "dev", "etc", "proc", "tmp", "usr", "var", "work"},
 			"/dev": {"fd", "full", "null", "ptmx", "pts", "random", "shm", "stderr", "stdin", "stdout", "tty", "urandom", "zero"},
 		},
 	}
@@ -100,8 +100,8 @@ func TestContainerWritesWhereItMay(t *testing.T) {
 				"/proc/sys/kernel/hostname": false, "/proc/sys/net/ipv4/ip_forward": false,
 			},
 		},
-		"an image without /tmp gives none": {
-			want: map[string]bool{"/tmp": false},
+		"an image without /tmp": {
+			want: map[string]bool{"/tmp": true},
 		},
 	}
 	for name, tt := range tests {
@@ -124,17 +124,35 @@ func TestContainerWritesWhereItMay(t *testing.T) {
 	}
 }
 
-func TestContainerUserWritesToTmpOfTheImage(t *testing.T) {
-	img := image(t, map[string]string{"tmp/": ""})
-	if err := os.Chmod(filepath.Join(img, "tmp"), 0o777|os.ModeSticky); err != nil {
-		t.Fatal(err)
-	}
-	got := lookIn(t, spec(t, img), nil, "write:/tmp")
-	if !got.Writable["/tmp"] {
-		t.Error("a user cannot write to the image's /tmp")
-	}
-	if entries, err := os.ReadDir(filepath.Join(img, "tmp")); err != nil || len(entries) > 0 {
-		t.Errorf("/tmp of the image: got %v, %v, want it empty", entries, err)
+func TestContainerUserWritesToTmp(t *testing.T) {
+	for name, tt := range map[string]struct {
+		files     map[string]string
+		directory string // that of the image, if it has one
+		want      []string
+	}{
+		"an image without one":        {want: nil},
+		"an empty one":                {map[string]string{"tmp/": ""}, "tmp", nil},
+		"one with files of the image": {map[string]string{"tmp/file": "x"}, "tmp", []string{"file"}},
+		"a link":                      {map[string]string{"var/tmp/file": "x", "tmp": "->/var/tmp"}, "var/tmp", []string{"file"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			img := image(t, tt.files)
+			if tt.directory != "" {
+				if err := os.Chmod(filepath.Join(img, tt.directory), 0o777|os.ModeSticky); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got := lookIn(t, spec(t, img), nil, "write:/tmp", "list:/tmp")
+			if diff := cmp.Diff(append(tt.want, "made-by-probe"), got.Lists["/tmp"]); diff != "" || !got.Writable["/tmp"] {
+				t.Errorf("/tmp is writable: %t, its files (-want +got):\n%s", got.Writable["/tmp"], diff)
+			}
+			if tt.directory == "" {
+				return
+			}
+			if entries, err := os.ReadDir(filepath.Join(img, tt.directory)); err != nil || len(entries) != len(tt.want) {
+				t.Errorf("the image's own directory has %v, %v", entries, err)
+			}
+		})
 	}
 }
 

@@ -10,8 +10,8 @@
 //   - As root directory a tmpfs in which the directories and files of the image are
 //     mounted read-only. A directory in which a mount point is needed, and an
 //     empty directory of the image, is on the tmpfs instead, with the image's
-//     mode and owner. Only /proc, /dev and /etc/hosts, hostname and resolv.conf
-//     are added: for example, there is no /tmp unless the image has one.
+//     mode and owner. Only /proc, /dev, /etc/hosts, hostname and resolv.conf, and
+//     a /tmp for all users unless the image has one, are added.
 //   - A new /proc with the usual paths masked or read-only; if the kernel forbids
 //     that, the caller's /proc, read-only. In /dev null, zero, full, random,
 //     urandom, tty, ptmx, pts, shm, fd, stdin, stdout, stderr. With Spec.TTY a terminal

@@ -39,6 +39,9 @@ func buildRoot(spec Spec, address string) error {
 	if err := tree.place("/"); err != nil {
 		return fmt.Errorf("mount image %s: %w", spec.Image, err)
 	}
+	if err := makeTmp(spec.Root); err != nil {
+		return err
+	}
 	if err := mountKernelFiles(spec.Root); err != nil {
 		return err
 	}
@@ -79,11 +82,27 @@ func enterRoot(root string) error {
 	return nil
 }
 
+// makeTmp creates /tmp, which every user may write to, unless the image has one.
+func makeTmp(root string) error {
+	tmp := filepath.Join(root, "tmp")
+	err := os.Mkdir(tmp, 0o755)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err == nil {
+		err = os.Chmod(tmp, 0o777|fs.ModeSticky)
+	}
+	if err != nil {
+		return fmt.Errorf("create /tmp: %w", err)
+	}
+	return nil
+}
+
 // openDirectories returns the directories of the image, with links resolved, in which
 // a file or directory must be created. They cannot be the image's own.
 func openDirectories(spec Spec, files []etcFile) (map[string]bool, error) {
 	var made []string
-	targets := []string{spec.Dir}
+	targets := []string{spec.Dir, "/tmp/file"} // an image's /tmp that has files is writable, too
 	for _, m := range spec.Mounts {
 		targets = append(targets, m.Target)
 	}
