@@ -22,11 +22,11 @@ func ExampleStore_Resolve() {
 		}
 	}
 	for _, image := range []string{"example.com/app:v2", "example.com/tool:v1", "example.com/tool:v2"} {
-		root, _, err := store.Resolve(image)
-		fmt.Printf("%s: %q %v\n", image, root, err)
+		found, ok, err := store.Resolve(image)
+		fmt.Printf("%s: %q %t %v\n", image, found.Dir, ok, err)
 	}
 	// Output:
-	// example.com/app:v2: "/roots/app" <nil>
-	// example.com/tool:v1: "/roots/tool-v1" <nil>
-	// example.com/tool:v2: "" <nil>
+	// example.com/app:v2: "/roots/app" true <nil>
+	// example.com/tool:v1: "/roots/tool-v1" true <nil>
+	// example.com/tool:v2: "" false <nil>
 }

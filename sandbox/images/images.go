@@ -1,5 +1,5 @@
 // Package images is the sandbox's stand-in for an image registry: a file that
-// maps an image to a directory laid out like the image's root.
+// maps an image to a directory laid out like the image's root, and to its configuration.
 //
 // A mapping of a name with a tag or a digest is for that image alone. A mapping of a
 // repository is for all its tags and digests. For example:
@@ -15,14 +15,34 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 )
 
 const file = "images.json"
+
+// Image is the root file system and the configuration of an image.
+type Image struct {
+	// Dir is a directory laid out like the image's root.
+	Dir    string `json:"dir"`
+	Config Config `json:"config"`
+}
+
+// Config is the part of an image's configuration that a container needs. Its fields have
+// the meaning of those of OCI:
+// https://github.com/opencontainers/image-spec/blob/v1.1.1/config.md
+type Config struct {
+	Entrypoint []string `json:"entrypoint,omitempty"`
+	Cmd        []string `json:"cmd,omitempty"`
+	Env        []string `json:"env,omitempty"`
+	WorkingDir string   `json:"workingDir,omitempty"`
+	User       string   `json:"user,omitempty"`
+}
+
+// directoryUser is the user of a directory that is mapped as an image: "nonroot" in common
+// base images.
+const directoryUser = "65532:65532"
 
 // Store holds the mappings of one sandbox. It reads the file at every look-up, so it
 // finds images that are added while the sandbox runs.
@@ -31,13 +51,14 @@ type Store struct{ path string }
 // In returns the store of the sandbox's directory.
 func In(dir string) Store { return Store{path: filepath.Join(dir, file)} }
 
-// Add maps the image, or every image of the repository, to the directory.
+// Add maps the image, or every image of the repository, to the directory. Its programs run
+// as user 65532 unless the pod sets the user.
 func (s Store) Add(name, dir string) error {
-	images, err := s.read()
+	images, err := s.All()
 	if err != nil {
 		return err
 	}
-	images[key(name)] = dir
+	images[key(name)] = Image{Dir: dir, Config: Config{User: directoryUser}}
 	content, err := json.MarshalIndent(images, "", "  ")
 	if err != nil {
 		return fmt.Errorf("encode the images: %w", err)
@@ -52,29 +73,26 @@ func (s Store) Add(name, dir string) error {
 	return nil
 }
 
-// Resolve returns the directory of an image, empty if it is unknown, and all mapped
-// names.
-func (s Store) Resolve(image string) (dir string, known []string, err error) {
-	images, err := s.read()
+// Resolve returns an image, and whether it is mapped.
+func (s Store) Resolve(name string) (Image, bool, error) {
+	images, err := s.All()
 	if err != nil {
-		return "", nil, err
+		return Image{}, false, err
 	}
-	exact := key(image)
-	if exact == repository(image) {
+	exact := key(name)
+	if exact == repository(name) {
 		exact += ":latest"
 	}
-	dir, ok := images[exact]
+	image, ok := images[exact]
 	if !ok {
-		dir = images[repository(image)]
+		image, ok = images[repository(name)]
 	}
-	return dir, slices.Sorted(maps.Keys(images)), nil
+	return image, ok, nil
 }
 
-// All returns every mapped name and its directory.
-func (s Store) All() (map[string]string, error) { return s.read() }
-
-func (s Store) read() (map[string]string, error) {
-	images := map[string]string{}
+// All returns every mapped name and its image.
+func (s Store) All() (map[string]Image, error) {
+	images := map[string]Image{}
 	content, err := os.ReadFile(s.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return images, nil

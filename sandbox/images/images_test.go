@@ -1,6 +1,8 @@
 package images
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -25,8 +27,8 @@ func TestRepository(t *testing.T) {
 
 func TestResolve(t *testing.T) {
 	store := In(t.TempDir())
-	if dir, known, err := store.Resolve("quay.io/org/app:latest"); err != nil || dir != "" || len(known) != 0 {
-		t.Fatalf("Resolve in an empty store = %q, %v, %v", dir, known, err)
+	if image, ok, err := store.Resolve("quay.io/org/app:latest"); err != nil || ok {
+		t.Fatalf("Resolve in an empty store = %v, %t, %v", image, ok, err)
 	}
 	for name, dir := range map[string]string{
 		"quay.io/org/app": "/any", "quay.io/org/app:v2": "/two", "localhost:5000/one:v1": "/one",
@@ -49,11 +51,13 @@ func TestResolve(t *testing.T) {
 		{"another digest, with the tag of the mapped one", "digest:v1@sha256:02", ""},
 		{"an image that is not known", "quay.io/org", ""},
 	} {
-		if dir, _, err := store.Resolve(test.image); err != nil || dir != test.want {
-			t.Errorf("%s: Resolve(%q) = %q, %v, want %q", test.name, test.image, dir, err, test.want)
+		image, ok, err := store.Resolve(test.image)
+		if err != nil || image.Dir != test.want || ok != (test.want != "") {
+			t.Errorf("%s: Resolve(%q) = %q, %t, %v, want %q", test.name, test.image, image.Dir, ok, err, test.want)
 		}
 	}
-	_, known, err := store.Resolve("app")
+	all, err := store.All()
+	known := slices.Sorted(maps.Keys(all))
 	if diff := cmp.Diff([]string{"digest@sha256:01", "latest:latest", "localhost:5000/one:v1", "quay.io/org/app", "quay.io/org/app:v2"}, known); diff != "" || err != nil {
 		t.Error(diff, err)
 	}

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -163,7 +164,7 @@ func (w *worker) containerSpec(pod *corev1.Pod, c corev1.Container, image plan.I
 		return Container{}, &waitError{plan.ReasonConfigError, err}
 	}
 	spec := Container{
-		Hostname: hostname(pod), Image: image.Dir, Args: argv, Env: env.List(), Dir: c.WorkingDir,
+		Hostname: hostname(pod), Image: image.Dir, Args: argv, Env: plan.ProcessEnv(image, id, env), Dir: cmp.Or(c.WorkingDir, image.WorkingDir),
 		ReadOnlyRoot: plan.ReadOnlyRoot(c), Stdin: c.Stdin, TTY: c.TTY, UID: id.UID, GID: id.GID, Groups: id.Groups, Mounts: mounts,
 	}
 	for _, alias := range pod.Spec.HostAliases {

@@ -10,34 +10,10 @@ import (
 	"k8s.io/klog/v2"
 
 	"open-cluster-management.io/helloworld-addon/sandbox/container"
-	"open-cluster-management.io/helloworld-addon/sandbox/images"
 	"open-cluster-management.io/helloworld-addon/sandbox/network"
 	"open-cluster-management.io/helloworld-addon/sandbox/node"
 	"open-cluster-management.io/helloworld-addon/sandbox/node/plan"
 )
-
-// imageUser is the user and group of an image's programs unless the pod sets them: the id of
-// "nonroot" in common base images.
-const imageUser = 65532
-
-// registry adapts the sandbox's images to node.Images.
-type registry struct{ store images.Store }
-
-func (r registry) Resolve(name string) (plan.Image, bool) {
-	dir, _, err := r.store.Resolve(name)
-	if err != nil {
-		klog.ErrorS(err, "Cannot look up an image", "image", name)
-	}
-	return plan.Image{Dir: dir, UID: imageUser, GID: imageUser}, dir != ""
-}
-
-func (r registry) Known() []string {
-	_, known, err := r.store.Resolve("")
-	if err != nil {
-		return []string{fmt.Sprintf("(%v)", err)}
-	}
-	return known
-}
 
 // bridge adapts a cluster's network to node.Network.
 type bridge struct{ *network.Bridge }

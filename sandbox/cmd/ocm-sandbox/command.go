@@ -162,7 +162,7 @@ func listImages(options *launcher.Options) error {
 	}
 	table := tabwriter.NewWriter(options.Out, 0, 0, 2, ' ', 0)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		if _, err := fmt.Fprintf(table, "%s\t%s\n", name, all[name]); err != nil {
+		if _, err := fmt.Fprintf(table, "%s\t%s\n", name, all[name].Dir); err != nil {
 			return fmt.Errorf("list the images: %w", err)
 		}
 	}

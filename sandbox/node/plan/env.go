@@ -295,14 +295,35 @@ func Expand(text string, vars map[string]string) string {
 	return out.String()
 }
 
-// Image is an image's root file system and the defaults of its configuration.
+// Image is an image's root file system and its configuration, by the rules of OCI:
+// https://github.com/opencontainers/image-spec/blob/v1.1.1/config.md
 type Image struct {
 	// Dir is a directory laid out like the image's root file system.
 	Dir string
-	// UID and GID are the user and group of its processes unless the pod sets them.
-	UID, GID int64
-	// Entrypoint and Command have the meaning of those of an OCI image.
+	// Entrypoint and Command are the program and its default arguments.
 	Entrypoint, Command []string
+	// Env are variables as NAME=value. Those of the pod override them.
+	Env []string
+	// WorkingDir is the working directory unless the container sets one.
+	WorkingDir string
+	// User is USER, UID, USER:GROUP or UID:GID, empty for root. Passwd and Group are the
+	// image's /etc/passwd and /etc/group.
+	User          string
+	Passwd, Group []byte
+}
+
+// ProcessEnv returns the environment of a container's process: the variables of the image,
+// overridden by those of the pod. HOME is by default the user's home in the image.
+func ProcessEnv(image Image, id Identity, env Environment) []string {
+	merged := Environment{Vars: map[string]string{}}
+	if id.Home != "" {
+		merged.set("HOME", id.Home)
+	}
+	for _, entry := range slices.Concat(image.Env, env.List()) {
+		name, value, _ := strings.Cut(entry, "=")
+		merged.set(name, value)
+	}
+	return merged.List()
 }
 
 // errNoCommand is the error of a container without a program in pod and image.

@@ -59,6 +59,27 @@ func TestCommandLine(t *testing.T) {
 	}
 }
 
+func TestProcessEnv(t *testing.T) {
+	pod := Environment{Vars: map[string]string{"A": "pod", "D": "d"}, Order: []string{"D", "A"}}
+	for _, c := range []struct {
+		name  string
+		image Image
+		home  string
+		want  []string
+	}{
+		{"the pod's alone", Image{}, "", []string{"D=d", "A=pod"}},
+		{"the pod's variable overrides the image's", Image{Env: []string{"A=image", "B=x=y"}}, "", []string{"A=pod", "B=x=y", "D=d"}},
+		{"the user's home", Image{}, "/home/app", []string{"HOME=/home/app", "D=d", "A=pod"}},
+		{"the image's HOME overrides the user's", Image{Env: []string{"HOME=/data"}}, "/home/app", []string{"HOME=/data", "D=d", "A=pod"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, ProcessEnv(c.image, Identity{Home: c.home}, pod)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
 func testInputs() Inputs {
 	return Inputs{
 		Pod: &corev1.Pod{

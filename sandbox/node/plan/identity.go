@@ -1,9 +1,14 @@
 package plan
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
+	"github.com/moby/sys/user"
 	corev1 "k8s.io/api/core/v1"
 )
 
@@ -15,13 +20,16 @@ type Identity struct {
 	UID, GID int64
 	// Groups are the supplementary groups, sorted.
 	Groups []int64
+	// Home is the user's home directory in the image, empty if the image does not know
+	// the user.
+	Home string
 }
 
 // IdentityOf returns the identity of a container. The container's security context
-// overrides the pod's, which overrides the image's. As in container runtimes, a user
-// set by the pod has group 0 unless the pod sets the group too.
+// overrides the pod's, which overrides the image's. As in container runtimes, the group
+// of a user set by the pod is the one in the image's /etc/passwd, by default 0, unless the
+// pod sets the group too.
 func IdentityOf(pod *corev1.PodSpec, c corev1.Container, image Image) (Identity, error) {
-	id := Identity{UID: image.UID, GID: image.GID}
 	podContext, context := pod.SecurityContext, c.SecurityContext
 	if podContext == nil {
 		podContext = &corev1.PodSecurityContext{}
@@ -29,25 +37,55 @@ func IdentityOf(pod *corev1.PodSpec, c corev1.Container, image Image) (Identity,
 	if context == nil {
 		context = &corev1.SecurityContext{}
 	}
-	if user := first(context.RunAsUser, podContext.RunAsUser); user != nil {
-		if *user != image.UID {
-			id.GID = 0
-		}
-		id.UID = *user
+	name, byPod := image.User, first(context.RunAsUser, podContext.RunAsUser)
+	if imageUser, _, _ := strings.Cut(name, ":"); byPod != nil && strconv.FormatInt(*byPod, 10) != imageUser {
+		name = strconv.FormatInt(*byPod, 10)
 	}
+	found, err := user.GetExecUser(name, nil, bytes.NewReader(image.Passwd), bytes.NewReader(image.Group))
+	if err != nil {
+		return Identity{}, fmt.Errorf("look up user %q in the image's /etc/passwd and /etc/group: %w", name, err)
+	}
+	id := Identity{UID: int64(found.Uid), GID: int64(found.Gid), Home: found.Home}
 	if group := first(context.RunAsGroup, podContext.RunAsGroup); group != nil {
 		id.GID = *group
 	}
-	id.Groups = append(id.Groups, podContext.SupplementalGroups...)
-	if podContext.FSGroup != nil {
-		id.Groups = append(id.Groups, *podContext.FSGroup)
+	if yes(first(context.RunAsNonRoot, podContext.RunAsNonRoot)) {
+		if err := verifyNonRoot(id, name); err != nil {
+			return Identity{}, err
+		}
 	}
-	slices.Sort(id.Groups)
-	id.Groups = slices.Compact(id.Groups)
-	if yes(first(context.RunAsNonRoot, podContext.RunAsNonRoot)) && id.UID == 0 {
-		return Identity{}, errRunsAsRoot
-	}
+	id.Groups = groupsOf(podContext, found.Sgids)
 	return id, nil
+}
+
+// verifyNonRoot returns the error of a container that has to run as another user than
+// root. As in kubelet, the name of a user is not enough, since the image maps it to an id.
+func verifyNonRoot(id Identity, name string) error {
+	name, _, _ = strings.Cut(name, ":")
+	if id.UID == 0 {
+		return errRunsAsRoot
+	}
+	if _, err := strconv.Atoi(name); err != nil {
+		return fmt.Errorf("container has runAsNonRoot and image has non-numeric user (%s), cannot verify user is non-root; set runAsUser", name)
+	}
+	return nil
+}
+
+// groupsOf returns the supplementary groups: those of the pod and, unless the policy is
+// Strict, those of the user in the image's /etc/group:
+// https://kubernetes.io/docs/tasks/configure-pod-container/security-context/#supplementalgroupspolicy
+func groupsOf(pod *corev1.PodSecurityContext, inImage []int) []int64 {
+	groups := slices.Clone(pod.SupplementalGroups)
+	if pod.FSGroup != nil {
+		groups = append(groups, *pod.FSGroup)
+	}
+	if pod.SupplementalGroupsPolicy == nil || *pod.SupplementalGroupsPolicy != corev1.SupplementalGroupsPolicyStrict {
+		for _, group := range inImage {
+			groups = append(groups, int64(group))
+		}
+	}
+	slices.Sort(groups)
+	return slices.Compact(groups)
 }
 
 // fileOwner returns the owner of the pod's service account tokens: the user of its

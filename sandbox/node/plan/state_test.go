@@ -258,33 +258,3 @@ func TestUnsupported(t *testing.T) {
 		t.Error(diff)
 	}
 }
-
-func TestIdentity(t *testing.T) {
-	image := Image{UID: 65532, GID: 65532}
-	id := func(n int64) *int64 { return &n }
-	for _, c := range []struct {
-		name string
-		pod  *corev1.PodSecurityContext
-		own  *corev1.SecurityContext
-		want Identity
-		root bool
-		why  string
-	}{
-		{"image", nil, nil, Identity{UID: 65532, GID: 65532}, false, "nothing said"},
-		{"pod", &corev1.PodSecurityContext{RunAsUser: id(5), RunAsGroup: id(6), FSGroup: id(7), SupplementalGroups: []int64{9, 7}}, nil,
-			Identity{UID: 5, GID: 6, Groups: []int64{7, 9}}, false, "fsGroup is one of the groups"},
-		{"container", &corev1.PodSecurityContext{RunAsUser: id(5), RunAsGroup: id(6)}, &corev1.SecurityContext{RunAsUser: id(8)}, Identity{UID: 8, GID: 6}, false, "before the pod"},
-		{"user only", nil, &corev1.SecurityContext{RunAsUser: id(8)}, Identity{UID: 8, GID: 0}, false, "another user has group 0"},
-		{"not root", nil, &corev1.SecurityContext{RunAsNonRoot: ptr.To(true)}, Identity{UID: 65532, GID: 65532}, false, "the image's user is not root"},
-		{"root", &corev1.PodSecurityContext{RunAsNonRoot: ptr.To(true)}, &corev1.SecurityContext{RunAsUser: id(0)}, Identity{}, true, "runAsNonRoot forbids 0"},
-		{"root allowed", &corev1.PodSecurityContext{RunAsNonRoot: ptr.To(true)}, &corev1.SecurityContext{RunAsUser: id(0), RunAsNonRoot: ptr.To(false)},
-			Identity{}, false, "the container's own setting comes first"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			got, err := IdentityOf(&corev1.PodSpec{SecurityContext: c.pod}, corev1.Container{SecurityContext: c.own}, image)
-			if diff := cmp.Diff(c.want, got); diff != "" || (err != nil) != c.root {
-				t.Errorf("%s: error %v\n%s", c.why, err, diff)
-			}
-		})
-	}
-}
