@@ -6,7 +6,8 @@
 //
 //   - Its own PID, mount, UTS and IPC namespace, and the network namespace that
 //     the caller gives. It is process 1: when it ends, all its descendants end,
-//     and a SIGTERM that it does not handle is ignored, as everywhere.
+//     and a SIGTERM that it does not handle is ignored, as everywhere. With
+//     Spec.Beside it is a further process in another container's PID namespace.
 //   - As root directory a tmpfs in which the directories and files of the image are
 //     mounted read-only. A directory in which a mount point is needed, and an
 //     empty directory of the image, is on the tmpfs instead, with the image's

@@ -59,7 +59,7 @@ func (p *Process) Exec(ctx context.Context, spec ExecSpec, stdout, stderr io.Wri
 	e.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: spec.TTY}
 	var given []io.Closer // the program's ends of its pipes or terminal
 	run := func() error {
-		return p.join(func() (err error) {
+		return p.join(cloneFlags|unix.CLONE_NEWNET, func() (err error) {
 			if spec.TTY {
 				given, err = e.openTerminal(inside, stdout)
 			} else {

@@ -9,24 +9,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// join runs f on a thread of its own in the container's namespaces and root. Processes
-// that f starts run inside. If the container has ended, errors.Is(err, os.ErrProcessDone).
+// join runs f on a thread of its own in the container's namespaces of these kinds, and in
+// its root if they include the mount namespace. Processes that f starts run inside. If the
+// container has ended, errors.Is(err, os.ErrProcessDone).
 //
 // A thread may change its mount namespace although the process has several, because it
 // stops sharing its root and working directory with them. The thread never serves another
 // goroutine: a goroutine that ends without UnlockOSThread terminates its thread.
-func (p *Process) join(f func() error) error {
+func (p *Process) join(kinds int, f func() error) error {
 	result := make(chan error)
 	go func() {
 		runtime.LockOSThread()
 		if unix.Gettid() == unix.Getpid() {
 			// /proc/self shows the main thread, which cannot be terminated. While
 			// this goroutine holds it, the other one gets another thread.
-			result <- p.join(f)
+			result <- p.join(kinds, f)
 			runtime.UnlockOSThread()
 			return
 		}
-		err := p.enterNamespaces()
+		err := p.enterNamespaces(kinds)
 		if err == nil {
 			err = f()
 		}
@@ -40,14 +41,14 @@ func (p *Process) join(f func() error) error {
 	return <-result
 }
 
-// enterNamespaces moves the calling thread into the container.
-func (p *Process) enterNamespaces() error {
+// enterNamespaces moves the calling thread into the container's namespaces of these kinds.
+func (p *Process) enterNamespaces(kinds int) error {
 	if err := unix.Unshare(unix.CLONE_FS); err != nil {
 		return fmt.Errorf("stop sharing the root directory with other threads: %w", err)
 	}
 	var err error
 	if e := p.cmd.Process.WithHandle(func(pidfd uintptr) {
-		err = unix.Setns(int(pidfd), cloneFlags|unix.CLONE_NEWNET)
+		err = unix.Setns(int(pidfd), kinds)
 	}); e != nil {
 		err = e
 	}

@@ -72,6 +72,10 @@ func start(ctx context.Context, o order, ns *network.Namespace, stdout, stderr i
 		o.Address = ns.IP().String()
 		run = func() error { return ns.Do(cmd.Start) }
 	}
+	if beside := o.Spec.Beside; beside != nil {
+		cmd.SysProcAttr.Cloneflags = cloneFlags &^ unix.CLONE_NEWPID
+		run = func() error { return beside.join(unix.CLONE_NEWPID|unix.CLONE_NEWNET, cmd.Start) }
+	}
 	p := &Process{cmd: cmd, spec: o.Spec}
 	if o.Spec.TTY {
 		if err := p.startOnTerminal(ctx, o, run, out.sink(stdout)); err != nil {
@@ -93,7 +97,7 @@ func start(ctx context.Context, o order, ns *network.Namespace, stdout, stderr i
 	}
 	p.wait = sync.OnceValues(func() (Exit, error) {
 		defer p.closeStdin()
-		return await(cmd, out)
+		return p.await(out)
 	})
 	return p, nil
 }
@@ -124,7 +128,7 @@ func (p *Process) startOnTerminal(ctx context.Context, o order, run func() error
 	var copying sync.WaitGroup
 	copying.Go(out.copy)
 	p.wait = sync.OnceValues(func() (Exit, error) {
-		exit, err := await(p.cmd, &outputs{})
+		exit, err := p.await(&outputs{})
 		out.programEnded(outputDelay)
 		copying.Wait()
 		return exit, errors.Join(err, p.terminal.Close())
@@ -209,15 +213,21 @@ func (p *Process) Stdin() io.WriteCloser { return p.stdin }
 // several times.
 func (p *Process) Wait() (Exit, error) { return p.wait() }
 
-func await(cmd *exec.Cmd, out *outputs) (Exit, error) {
-	err := cmd.Wait()
+func (p *Process) await(out *outputs) (Exit, error) {
+	if p.spec.Beside != nil { // no kernel rule ends its descendants
+		if err := waitEnded(p.cmd.Process.Pid); err != nil {
+			return Exit{Code: -1}, err
+		}
+		_ = unix.Kill(-p.cmd.Process.Pid, unix.SIGKILL)
+	}
+	err := p.cmd.Wait()
 	if errors.As(err, new(*exec.ExitError)) {
 		err = nil
 	}
-	if cmd.ProcessState == nil {
+	if p.cmd.ProcessState == nil {
 		return Exit{Code: -1}, fmt.Errorf("wait for the container's process: %w", err)
 	}
-	status := cmd.ProcessState.Sys().(syscall.WaitStatus)
+	status := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
 	if err = errors.Join(err, out.err()); err != nil {
 		err = fmt.Errorf("write the container's output: %w", err)
 	}

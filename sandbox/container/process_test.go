@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -143,6 +144,50 @@ func processes(t *testing.T) int {
 		t.Fatal(err)
 	}
 	return len(found)
+}
+
+// A program beside another container sees its processes but not its files.
+func TestContainerBeside(t *testing.T) {
+	ns := attach(t, bridge(t))
+	target := begin(t, spec(t, image(t, map[string]string{"etc/target": "x"}), "wait"), ns, nil)
+	s := spec(t, image(t, nil), "wait")
+	s.ID, s.Hostname, s.Beside = "debugger", "pod-1", target
+	got := lookIn(t, s, ns, "/proc/1/cmdline", "/etc/target", "/proc/1/root/etc/target")
+	if got.PID == 1 || got.Files["/proc/1/cmdline"] != probeName+"\x00wait\x00" || got.Files["/etc/target"] == "x" || got.Files["/proc/1/root/etc/target"] != "x" {
+		t.Errorf("the program sees %+v", got)
+	}
+	if !slices.Equal(got.Addresses, []string{ns.IP().String() + "/24", "127.0.0.1/8"}) {
+		t.Errorf("addresses: %v", got.Addresses)
+	}
+
+	before := running(t)
+	s.Root, s.Args = t.TempDir(), []string{probeName, "parent"}
+	var out buffer
+	p := begin(t, s, ns, &out)
+	eventually(t, "it has a child", func() bool { return strings.Contains(out.String(), "started") })
+	if err := p.Signal(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if exit, err := p.Wait(); err != nil || exit.Signal != syscall.SIGKILL {
+		t.Errorf("exit: %+v, %v", exit, err)
+	}
+	eventually(t, "the child ends with it", func() bool { return running(t) == before })
+	if err := target.Signal(syscall.Signal(0)); err != nil {
+		t.Errorf("the other container has ended: %v", err)
+	}
+
+	s.Root, s.Args = t.TempDir(), []string{probeName, "wait"}
+	p = begin(t, s, ns, nil)
+	if err := target.Signal(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if exit, err := p.Wait(); err != nil || exit.Signal != syscall.SIGKILL {
+		t.Errorf("exit at the end of the other container: %+v, %v", exit, err)
+	}
+	s.Root = t.TempDir()
+	if _, err := Start(t.Context(), s, ns, nil, nil); !errors.Is(err, os.ErrProcessDone) {
+		t.Errorf("start beside a container that has ended: %v", err)
+	}
 }
 
 type fullDisk struct{ writes int }

@@ -50,6 +50,11 @@ type Spec struct {
 	// that does not run as user 0 has none.
 	Capabilities []string
 
+	// Beside is a running container whose PID namespace the program shares, nil for a PID
+	// namespace of its own. When that container ends, the program ends as well. When the
+	// program ends, its process group ends; other descendants may go on until then.
+	Beside *Process `json:"-"`
+
 	// Hosts are additional lines of /etc/hosts.
 	Hosts []Host
 	// ResolvConf is the content of /etc/resolv.conf. If it is empty, no name is

@@ -18,6 +18,7 @@ func TestPods(t *testing.T) {
 	s.up("--clusters=1", "--image=tool="+image)
 	for name, test := range map[string]func(*sandbox){
 		"terminal": (*sandbox).testTerminal,
+		"debug":    (*sandbox).testDebug,
 	} {
 		t.Run(name, func(t *testing.T) { test(&sandbox{t: t, dir: s.dir}) })
 	}
@@ -54,4 +55,45 @@ func (s *sandbox) testTerminal() {
 	if out := s.must("cluster1", "logs", "terminal"); strings.Count(out, "hello") != 2 {
 		s.t.Errorf("log: %q", out)
 	}
+}
+
+const debuggedPod = `
+apiVersion: v1
+kind: Pod
+metadata: {name: debugged, namespace: default}
+spec:
+  terminationGracePeriodSeconds: 1
+  containers:
+  - {name: tool, image: tool, command: [/bin/tool, wait]}
+`
+
+// kubectl debug sees the processes and files of its target, and may be refused.
+func (s *sandbox) testDebug() {
+	s.apply("cluster1", debuggedPod)
+	s.must("cluster1", "wait", "--for=condition=Ready", "pod/debugged", "--timeout=20s")
+
+	for container, path := range map[string]string{"processes": "/proc/1/cmdline", "files": "/proc/1/root/etc/hostname"} {
+		s.must("cluster1", "debug", "debugged", "--image=tool", "--target=tool", "--profile=general", "-c", container, "--", "/bin/tool", "print", path)
+		eventually(s.t, "the debugger has printed "+path, func() error {
+			out, err := s.kubectl("cluster1", "get", "pod", "debugged", "-o", "jsonpath={.status.ephemeralContainerStatuses[*].state.terminated}")
+			return requireParts(out, err, `"exitCode":0`)
+		})
+	}
+	if out := s.must("cluster1", "logs", "debugged", "-c", "processes"); out != "/bin/tool\x00wait\x00" {
+		s.t.Errorf("the target's command line: %q", out)
+	}
+	out, err := s.withInput("hello\n\x04", "debug", "debugged", "-it", "--image=tool", "-c", "terminal", "--", "/bin/tool", "cat")
+	if err != nil || strings.Count(out, "hello\r\n") < 1 {
+		s.t.Errorf("debug -it: %v, %q", err, out)
+	}
+
+	s.must("cluster1", "debug", "debugged", "--image=tool", "--profile=sysadmin", "-c", "refused", "--", "/bin/tool", "wait")
+	eventually(s.t, "a privileged container is refused", func() error {
+		out, err := s.kubectl("cluster1", "get", "events", "--field-selector=reason=Unsupported", "-o", "jsonpath={.items[*].message}")
+		return requireParts(out, err, `this node does not support container "refused": privileged`)
+	})
+	s.must("cluster1", "wait", "--for=condition=Ready", "pod/debugged", "--timeout=5s")
+
+	s.must("cluster1", "debug", "debugged", "--copy-to=copy", "-c", "tool", "--", "/bin/tool", "wait")
+	s.must("cluster1", "wait", "--for=condition=Ready", "pod/copy", "--timeout=20s")
 }

@@ -154,7 +154,10 @@ type testRuntime struct{}
 func (testRuntime) Start(ctx context.Context, c Container, in PodNetwork, stdout, stderr io.Writer) (Process, error) {
 	spec := container.Spec{
 		ID: c.ID, Hostname: c.Hostname, Image: c.Image, Root: c.Root, ReadOnlyRoot: c.ReadOnlyRoot, Stdin: c.Stdin, TTY: c.TTY,
-		Args: c.Args, Env: c.Env, Dir: c.Dir, UID: int(c.UID), GID: int(c.GID),
+		Args: c.Args, Env: c.Env, Dir: c.Dir, UID: int(c.UID), GID: int(c.GID), Capabilities: c.Capabilities,
+	}
+	if beside, ok := c.Beside.(testProcess); ok {
+		spec.Beside = beside.Process
 	}
 	for _, m := range c.Mounts {
 		spec.Mounts = append(spec.Mounts, container.Mount(m))

@@ -38,6 +38,11 @@ func (w *worker) start(ctx context.Context, pod *corev1.Pod, name string) {
 	if err != nil {
 		return // cannot happen: a pod's containers keep their names
 	}
+	if refused := w.refusedEphemeral(pod, c); refused != "" {
+		w.events.warn(pod, name, plan.ReasonUnsupported, "The container is not started: "+refused)
+		w.states[name] = state.Waiting(plan.ReasonUnsupported, refused, time.Time{})
+		return
+	}
 	r, err := w.launch(ctx, pod, c, state)
 	var wait *waitError
 	switch {
@@ -68,6 +73,22 @@ func (w *worker) start(ctx context.Context, pod *corev1.Pod, name string) {
 	state.Ready = state.Started && c.ReadinessProbe == nil
 	w.states[name] = state
 	w.watch(ctx, r)
+}
+
+// refusedEphemeral returns why the node does not start an ephemeral container, empty if it
+// does.
+func (w *worker) refusedEphemeral(pod *corev1.Pod, c corev1.Container) string {
+	if !plan.IsEphemeral(&pod.Spec, c.Name) {
+		return ""
+	}
+	if refused := plan.UnsupportedEphemeral(c); len(refused) > 0 {
+		return unsupportedMessage(refused)
+	}
+	return ""
+}
+
+func unsupportedMessage(refused []string) string {
+	return "this node does not support " + strings.Join(refused, "; ")
 }
 
 // tellPull records events about an unknown image and the node's back-off.
@@ -163,7 +184,12 @@ func (w *worker) containerSpec(pod *corev1.Pod, c corev1.Container, image plan.I
 	if err != nil {
 		return Container{}, &waitError{plan.ReasonConfigError, err}
 	}
+	beside, err := w.beside(pod, c.Name)
+	if err != nil {
+		return Container{}, &waitError{plan.ReasonConfigError, err}
+	}
 	spec := Container{
+		Beside: beside, Capabilities: plan.AddedCapabilities(c),
 		Hostname: hostname(pod), Image: image.Dir, Args: argv, Env: plan.ProcessEnv(image, id, env), Dir: cmp.Or(c.WorkingDir, image.WorkingDir),
 		ReadOnlyRoot: plan.ReadOnlyRoot(c), Stdin: c.Stdin, TTY: c.TTY, UID: id.UID, GID: id.GID, Groups: id.Groups, Mounts: mounts,
 	}
@@ -171,6 +197,20 @@ func (w *worker) containerSpec(pod *corev1.Pod, c corev1.Container, image plan.I
 		spec.Hosts = append(spec.Hosts, Host{IP: alias.IP, Names: alias.Hostnames})
 	}
 	return spec, nil
+}
+
+// beside returns the running container whose processes an ephemeral container shares, nil
+// for none.
+func (w *worker) beside(pod *corev1.Pod, name string) (Process, error) {
+	target := plan.TargetOf(&pod.Spec, name)
+	if target == "" {
+		return nil, nil
+	}
+	run := w.runs[target]
+	if run == nil {
+		return nil, fmt.Errorf("target container %q is not running", target)
+	}
+	return run.process, nil
 }
 
 // hostname returns the pod's spec.hostname, by default its name.

@@ -57,8 +57,11 @@ func eventTarget(pod *corev1.Pod, container string) *corev1.ObjectReference {
 	}
 	if container != "" {
 		list := "containers"
-		if plan.IsInit(&pod.Spec, container) {
+		switch {
+		case plan.IsInit(&pod.Spec, container):
 			list = "initContainers"
+		case plan.IsEphemeral(&pod.Spec, container):
+			list = "ephemeralContainers"
 		}
 		target.FieldPath = fmt.Sprintf("spec.%s{%s}", list, container)
 	}

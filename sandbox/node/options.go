@@ -186,6 +186,11 @@ type Container struct {
 	Env          []string
 	Dir          string
 	ReadOnlyRoot bool
+	// Beside is a running container of the pod whose processes the program shares, nil
+	// for none.
+	Beside Process
+	// Capabilities are those that the program keeps if it runs as user 0.
+	Capabilities []string
 	// Stdin gives the program an input, see Process; TTY a terminal whose output is stdout.
 	Stdin, TTY bool
 	UID, GID   int64

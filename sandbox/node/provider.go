@@ -10,6 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	corev1listers "k8s.io/client-go/listers/core/v1"
+
+	"open-cluster-management.io/helloworld-addon/sandbox/node/plan"
 )
 
 // provider is called by virtual-kubelet's pod controller. It has one worker for
@@ -148,7 +150,7 @@ func (p *provider) changed(key objectKey) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, w := range p.workers {
-		if w.refs[key.Reference] && w.currentPod().Namespace == key.Namespace {
+		if pod := w.currentPod(); pod.Namespace == key.Namespace && plan.References(&pod.Spec)[key.Reference] {
 			w.nudge()
 		}
 	}

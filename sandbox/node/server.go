@@ -21,6 +21,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	statsv1alpha1 "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
+
+	"open-cluster-management.io/helloworld-addon/sandbox/node/plan"
 )
 
 const (
@@ -170,7 +172,7 @@ func (p *provider) containerStatus(pod *corev1.Pod, name string) (corev1.Contain
 	if w := p.byUID(pod.UID); w != nil {
 		status = w.writer.status()
 	}
-	for _, c := range append(append([]corev1.ContainerStatus{}, status.InitContainerStatuses...), status.ContainerStatuses...) {
+	for _, c := range plan.Statuses(status) {
 		if c.Name == name {
 			return c, nil
 		}

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -29,9 +29,20 @@ const (
 // sync takes every step that is possible now. It returns the time of the next sync,
 // zero when only an event can make one necessary.
 func (w *worker) sync(ctx context.Context) time.Time {
+	w.follow(ctx)
 	again := w.advance(ctx, w.Clock.Now())
 	w.writer.set(w.view())
 	return again
+}
+
+// follow takes over what was added to the pod: containers, and the objects to watch.
+func (w *worker) follow(ctx context.Context) {
+	pod := w.currentPod()
+	plan.AddNew(w.states, &pod.Spec)
+	added := plan.References(&pod.Spec)
+	maps.DeleteFunc(added, func(ref plan.Reference, _ bool) bool { return w.refs[ref] })
+	w.store.acquire(ctx, pod.Namespace, added)
+	maps.Copy(w.refs, added)
 }
 
 func (w *worker) advance(ctx context.Context, now time.Time) time.Time {
@@ -41,7 +52,7 @@ func (w *worker) advance(ctx context.Context, now time.Time) time.Time {
 	case w.end != nil:
 		return w.advanceEnd(ctx, now)
 	case len(w.refused) > 0:
-		message := "this node does not support " + strings.Join(w.refused, "; ")
+		message := unsupportedMessage(w.refused)
 		w.events.warn(w.currentPod(), "", plan.ReasonUnsupported, "The pod is not started: "+message)
 		w.block(plan.ReasonUnsupported, message)
 		return time.Time{}
@@ -92,9 +103,9 @@ func (w *worker) startDue(ctx context.Context, now time.Time) time.Time {
 	if len(next.Start) > 0 {
 		next = plan.Next(&pod.Spec, w.states, now)
 	}
-	if next.Finished && len(w.runs) == 0 {
-		w.finish(ctx)
-		return time.Time{}
+	if next.Finished { // what still runs, such as an ephemeral container, ends with the others
+		w.stop(grace(pod), ending{})
+		return w.advanceEnd(ctx, now)
 	}
 	if len(next.Start) > 0 { // a failed start that may be retried at once
 		return now

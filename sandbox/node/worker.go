@@ -7,7 +7,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -46,7 +45,7 @@ type worker struct {
 	pod     *corev1.Pod
 	leaving bool
 
-	// The fields below belong to the goroutine.
+	// The fields below belong to the goroutine. refs are the objects that it watches.
 	refs    map[plan.Reference]bool
 	refused []string
 	states  map[string]plan.ContainerState
@@ -79,7 +78,7 @@ func newWorker(s *shared, pod *corev1.Pod) *worker {
 		shared: s, pod: pod,
 		inbox: make(chan func(), inboxSize), wake: make(chan struct{}, 1), done: make(chan struct{}),
 		events:  newPodEvents(s.recorder),
-		refs:    plan.References(&pod.Spec),
+		refs:    map[plan.Reference]bool{},
 		refused: plan.Unsupported(pod),
 		states:  plan.InitialStates(pod, now),
 		runs:    map[string]*containerRun{},
@@ -106,8 +105,7 @@ func (w *worker) currentPod() *corev1.Pod {
 // run runs the pod until it is removed or ctx ends.
 func (w *worker) run(ctx context.Context) {
 	defer close(w.done)
-	w.store.acquire(ctx, w.currentPod().Namespace, w.refs)
-	defer w.store.release(w.currentPod().Namespace, w.refs)
+	defer func() { w.store.release(w.currentPod().Namespace, w.refs) }()
 	writing, stopWriting := context.WithCancel(ctx)
 	var writer sync.WaitGroup
 	writer.Go(func() { w.writer.run(writing) })
@@ -182,11 +180,6 @@ func (w *worker) update(pod *corev1.Pod) {
 	w.mu.Unlock()
 	w.do(func() {
 		w.stale = true
-		if refused := plan.Unsupported(pod); !w.prepared {
-			w.refused = refused
-		} else if len(refused) > 0 { // such as an ephemeral container
-			w.events.warn(pod, "", plan.ReasonUnsupported, "A change of the pod is ignored: this node does not support "+strings.Join(refused, "; "))
-		}
 		for _, c := range plan.Containers(&pod.Spec) {
 			if r := w.runs[c.Name]; r != nil && r.spec.Image != c.Image {
 				w.events.normal(pod, c.Name, "Killing", "Container %s definition changed, will be restarted", c.Name)

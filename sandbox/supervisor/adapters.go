@@ -26,7 +26,10 @@ type runtime struct{}
 func (runtime) Start(ctx context.Context, c node.Container, in node.PodNetwork, stdout, stderr io.Writer) (node.Process, error) {
 	spec := container.Spec{
 		ID: c.ID, Hostname: c.Hostname, Image: c.Image, Root: c.Root, ReadOnlyRoot: c.ReadOnlyRoot, Stdin: c.Stdin, TTY: c.TTY,
-		Args: c.Args, Env: c.Env, Dir: c.Dir, UID: int(c.UID), GID: int(c.GID),
+		Args: c.Args, Env: c.Env, Dir: c.Dir, UID: int(c.UID), GID: int(c.GID), Capabilities: c.Capabilities,
+	}
+	if beside, ok := c.Beside.(containerProcess); ok {
+		spec.Beside = beside.Process
 	}
 	for _, group := range c.Groups {
 		spec.Groups = append(spec.Groups, int(group))

@@ -10,7 +10,7 @@ import (
 // order of the pod's fields. For example, `container "app": privileged`. A pod
 // without any can run. Settings that make no difference to the program (seccomp and
 // AppArmor profiles, DNS settings, resource limits, image pull settings, priorities)
-// are ignored.
+// are ignored. Ephemeral containers come later: see UnsupportedEphemeral.
 func Unsupported(pod *corev1.Pod) []string {
 	spec := &pod.Spec
 	refused := refusals{}
@@ -22,7 +22,6 @@ func Unsupported(pod *corev1.Pod) []string {
 	refused.when(spec.RuntimeClassName != nil, "runtimeClassName")
 	refused.when(spec.OS != nil && spec.OS.Name != corev1.Linux, "an operating system other than Linux")
 	refused.when(len(spec.ResourceClaims) > 0, "resourceClaims")
-	refused.when(len(spec.EphemeralContainers) > 0, "ephemeral containers")
 	if security := spec.SecurityContext; security != nil {
 		refused.when(len(security.Sysctls) > 0, "sysctls")
 		refused.when(security.WindowsOptions != nil, "windowsOptions")

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -96,9 +97,10 @@ func projections(v corev1.Volume) []corev1.VolumeProjection {
 	return v.Projected.Sources
 }
 
-// Containers returns the pod's init containers followed by its other containers.
+// Containers returns the pod's init containers followed by its ordinary and its ephemeral
+// containers.
 func Containers(spec *corev1.PodSpec) []corev1.Container {
-	return append(append([]corev1.Container{}, spec.InitContainers...), spec.Containers...)
+	return slices.Concat(spec.InitContainers, spec.Containers, ephemeral(spec))
 }
 
 // yes reports whether an optional boolean is set and true.

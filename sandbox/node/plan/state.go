@@ -185,11 +185,9 @@ func InitialStates(pod *corev1.Pod, now time.Time) map[string]ContainerState {
 		reason = reasonPodInitializing
 	}
 	for _, c := range Containers(&pod.Spec) {
-		states[c.Name] = ContainerState{Image: c.Image,
-			State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason}}}
+		states[c.Name] = initialState(c, reason)
 	}
-	reported := append(append([]corev1.ContainerStatus{}, pod.Status.InitContainerStatuses...), pod.Status.ContainerStatuses...)
-	for _, r := range reported {
+	for _, r := range Statuses(pod.Status) {
 		state, known := states[r.Name]
 		if !known || r.ContainerID == "" {
 			continue
@@ -207,6 +205,19 @@ func InitialStates(pod *corev1.Pod, now time.Time) map[string]ContainerState {
 		states[r.Name] = state
 	}
 	return states
+}
+
+func initialState(c corev1.Container, reason string) ContainerState {
+	return ContainerState{Image: c.Image, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason}}}
+}
+
+// AddNew adds the states of containers that were added to the pod.
+func AddNew(states map[string]ContainerState, spec *corev1.PodSpec) {
+	for _, c := range Containers(spec) {
+		if _, known := states[c.Name]; !known {
+			states[c.Name] = initialState(c, ReasonContainerCreating)
+		}
+	}
 }
 
 // BackOff is kubelet's rule for a container that keeps ending. The first restart is
@@ -250,7 +261,27 @@ type Step struct {
 //	init containers   one after the other, each until it has succeeded
 //	other containers  all together, after the last init container
 //	an ended one      again if the restart policy requires it, after its back-off
+//	ephemeral ones    once, at any time until the pod has finished
 func Next(spec *corev1.PodSpec, states map[string]ContainerState, now time.Time) Step {
+	step := nextLasting(spec, states, now)
+	if !step.Finished {
+		step.startEphemeral(spec, states, now)
+	}
+	return step
+}
+
+// due adds the start of a container that does not run, now or after its back-off.
+func (s *Step) due(name string, state ContainerState, now time.Time) {
+	switch {
+	case !now.Before(state.NotBefore):
+		s.Start = append(s.Start, name)
+	case s.Again.IsZero() || state.NotBefore.Before(s.Again):
+		s.Again = state.NotBefore
+	}
+}
+
+// nextLasting is Next without regard to ephemeral containers.
+func nextLasting(spec *corev1.PodSpec, states map[string]ContainerState, now time.Time) Step {
 	for _, c := range spec.InitContainers {
 		s := states[c.Name]
 		switch {
@@ -260,34 +291,31 @@ func Next(spec *corev1.PodSpec, states map[string]ContainerState, now time.Time)
 			return Step{}
 		case s.State.Terminated != nil && !RestartsAfter(spec, c.Name, s.State.Terminated.ExitCode):
 			return Step{Finished: true}
-		case now.Before(s.NotBefore):
-			return Step{Again: s.NotBefore}
 		}
-		return Step{Start: []string{c.Name}}
+		step := Step{}
+		step.due(c.Name, s, now)
+		return step
 	}
-	plan := Step{Finished: true}
+	step := Step{Finished: true}
 	for _, c := range spec.Containers {
 		s := states[c.Name]
 		if t := s.State.Terminated; t != nil && !RestartsAfter(spec, c.Name, t.ExitCode) {
 			continue
 		}
-		plan.Finished = false
-		switch {
-		case s.State.Running != nil:
-		case now.Before(s.NotBefore):
-			if plan.Again.IsZero() || s.NotBefore.Before(plan.Again) {
-				plan.Again = s.NotBefore
-			}
-		default:
-			plan.Start = append(plan.Start, c.Name)
+		step.Finished = false
+		if s.State.Running == nil {
+			step.due(c.Name, s, now)
 		}
 	}
-	return plan
+	return step
 }
 
 // RestartsAfter reports whether a container is started again after it ended with the
-// exit code. An init container that succeeded is not.
+// exit code. An init container that succeeded is not, and no ephemeral one.
 func RestartsAfter(spec *corev1.PodSpec, name string, code int32) bool {
+	if IsEphemeral(spec, name) {
+		return false
+	}
 	switch spec.RestartPolicy {
 	case corev1.RestartPolicyNever:
 		return false

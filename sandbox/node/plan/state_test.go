@@ -139,6 +139,58 @@ func TestPlanAndPhase(t *testing.T) {
 	}
 }
 
+func TestNextEphemeral(t *testing.T) {
+	refused := ContainerState{State: waitingState(ReasonUnsupported)}
+	delayed := fresh()
+	delayed.NotBefore = noon.Add(time.Second)
+	for _, c := range []struct {
+		name   string
+		states map[string]ContainerState
+		want   Step
+		why    string
+	}{
+		{"new", map[string]ContainerState{"i0": ended(0), "c0": running(), "e0": fresh()}, Step{Start: []string{"e0"}}, "in a running pod"},
+		{"during init", map[string]ContainerState{"i0": running(), "c0": fresh(), "e0": fresh()}, Step{Start: []string{"e0"}}, "beside an init container"},
+		{"ended", map[string]ContainerState{"i0": ended(0), "c0": running(), "e0": ended(1)}, Step{}, "never again"},
+		{"refused", map[string]ContainerState{"i0": ended(0), "c0": running(), "e0": refused}, Step{}, "it never starts"},
+		{"later", map[string]ContainerState{"i0": ended(0), "c0": running(), "e0": delayed}, Step{Again: noon.Add(time.Second)}, "its target does not run yet"},
+		{"pod has failed", map[string]ContainerState{"i0": ended(1), "c0": fresh(), "e0": fresh()}, Step{Finished: true}, "nothing starts any more"},
+		{"pod has ended", map[string]ContainerState{"i0": ended(0), "c0": ended(0), "e0": running()}, Step{Finished: true}, "it does not keep the pod"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			pod := testPod(corev1.RestartPolicyNever, 1, 1)
+			pod.Spec.EphemeralContainers = []corev1.EphemeralContainer{{EphemeralContainerCommon: corev1.EphemeralContainerCommon{Name: "e0"}}}
+			if diff := cmp.Diff(c.want, Next(&pod.Spec, c.states, noon)); diff != "" {
+				t.Errorf("%s:\n%s", c.why, diff)
+			}
+		})
+	}
+}
+
+func TestEphemeralIsNotRestarted(t *testing.T) {
+	pod := testPod(corev1.RestartPolicyAlways, 0, 1)
+	pod.Spec.EphemeralContainers = []corev1.EphemeralContainer{{EphemeralContainerCommon: corev1.EphemeralContainerCommon{Name: "e0"}}}
+	if RestartsAfter(&pod.Spec, "e0", 1) || !RestartsAfter(&pod.Spec, "c0", 1) {
+		t.Error("only the ordinary container is restarted")
+	}
+}
+
+func TestUnsupportedEphemeral(t *testing.T) {
+	c := corev1.Container{Name: "debugger", SecurityContext: &corev1.SecurityContext{Capabilities: &corev1.Capabilities{Add: []corev1.Capability{"SYS_PTRACE"}}}}
+	if got := UnsupportedEphemeral(c); len(got) != 0 {
+		t.Errorf("the profile general of kubectl debug is refused: %v", got)
+	}
+	c.SecurityContext.Capabilities.Add = append(c.SecurityContext.Capabilities.Add, "NET_ADMIN")
+	c.SecurityContext.Privileged = ptr.To(true)
+	want := []string{`container "debugger": privileged`, `container "debugger": capabilities.add`}
+	if diff := cmp.Diff(want, UnsupportedEphemeral(c)); diff != "" {
+		t.Error(diff)
+	}
+	if got := AddedCapabilities(c); len(got) != 2 {
+		t.Errorf("the container has lost some of its capabilities: %v", got)
+	}
+}
+
 func TestInitialStates(t *testing.T) {
 	pod := testPod(corev1.RestartPolicyAlways, 0, 3)
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{

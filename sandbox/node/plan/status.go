@@ -40,6 +40,7 @@ func Status(current corev1.PodStatus, v View) corev1.PodStatus {
 	}
 	status.InitContainerStatuses = initStatuses(v)
 	status.ContainerStatuses = containerStatuses(v)
+	status.EphemeralContainerStatuses = ephemeralStatuses(v)
 	for _, c := range conditions(status, v) {
 		c.ObservedGeneration = v.Pod.Generation
 		status.Conditions = setCondition(status.Conditions, c, v.Now)
@@ -95,6 +96,22 @@ func containerStatuses(v View) []corev1.ContainerStatus {
 	}
 	slices.SortFunc(out, func(a, b corev1.ContainerStatus) int { return strings.Compare(a.Name, b.Name) })
 	return out
+}
+
+// ephemeralStatuses returns the statuses of ephemeral containers, which are never ready.
+func ephemeralStatuses(v View) []corev1.ContainerStatus {
+	var out []corev1.ContainerStatus
+	for _, c := range ephemeral(&v.Pod.Spec) {
+		status := containerStatus(c, v.States[c.Name])
+		status.Started, status.Ready = nil, false
+		out = append(out, status)
+	}
+	return out
+}
+
+// Statuses returns the statuses of all containers of a pod.
+func Statuses(status corev1.PodStatus) []corev1.ContainerStatus {
+	return slices.Concat(status.InitContainerStatuses, status.ContainerStatuses, status.EphemeralContainerStatuses)
 }
 
 func containerStatus(c corev1.Container, s ContainerState) corev1.ContainerStatus {
