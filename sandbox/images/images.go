@@ -11,16 +11,11 @@
 package images
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 )
-
-const file = "images.json"
 
 // Image is the root file system and the configuration of an image.
 type Image struct {
@@ -40,81 +35,15 @@ type Config struct {
 	User       string   `json:"user,omitempty"`
 }
 
-// directoryUser is the user of a directory that is mapped as an image: "nonroot" in common
-// base images.
-const directoryUser = "65532:65532"
-
-// Store holds the mappings of one sandbox. It reads the file at every look-up, so it
-// finds images that are added while the sandbox runs.
-type Store struct{ path string }
-
-// In returns the store of the sandbox's directory.
-func In(dir string) Store { return Store{path: filepath.Join(dir, file)} }
-
-// Add maps the image, or every image of the repository, to the directory. Its programs run
-// as user 65532 unless the pod sets the user.
-func (s Store) Add(name, dir string) error {
-	images, err := s.All()
-	if err != nil {
-		return err
-	}
-	images[key(name)] = Image{Dir: dir, Config: Config{User: directoryUser}}
-	content, err := json.MarshalIndent(images, "", "  ")
-	if err != nil {
-		return fmt.Errorf("encode the images: %w", err)
-	}
-	temporary := s.path + ".new"
-	if err := os.WriteFile(temporary, content, 0o600); err != nil {
-		return fmt.Errorf("write the images: %w", err)
-	}
-	if err := os.Rename(temporary, s.path); err != nil {
-		return fmt.Errorf("write the images: %w", err)
-	}
-	return nil
-}
-
-// Resolve returns an image, and whether it is mapped.
-func (s Store) Resolve(name string) (Image, bool, error) {
-	images, err := s.All()
-	if err != nil {
-		return Image{}, false, err
-	}
-	exact := key(name)
-	if exact == repository(name) {
-		exact += ":latest"
-	}
-	image, ok := images[exact]
-	if !ok {
-		image, ok = images[repository(name)]
-	}
-	return image, ok, nil
-}
-
-// All returns every mapped name and its image.
-func (s Store) All() (map[string]Image, error) {
-	images := map[string]Image{}
-	content, err := os.ReadFile(s.path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return images, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read the images: %w", err)
-	}
-	if err := json.Unmarshal(content, &images); err != nil {
-		return nil, fmt.Errorf("parse %s: %w", s.path, err)
-	}
-	return images, nil
-}
-
 // Matches reports whether an image has the name: a name without a tag and digest is that of all of
 // them, one with a tag or digest of that image alone.
 func Matches(name, image string) bool {
-	return key(image) == key(name) || repository(image) == name
+	return key(image) == key(name) || repository(image) == familiar(name)
 }
 
 // repository returns an image's name without its tag and digest.
 func repository(image string) string {
-	name, _, _ := strings.Cut(image, "@")
+	name, _, _ := strings.Cut(familiar(image), "@")
 	if colon := strings.LastIndexByte(name, ':'); colon > strings.LastIndexByte(name, '/') {
 		name = name[:colon]
 	}
@@ -128,7 +57,20 @@ func key(image string) string {
 	if _, digest, ok := strings.Cut(image, "@"); ok {
 		return repository(image) + "@" + digest
 	}
-	return image
+	return familiar(image)
+}
+
+// familiar returns the short form of a name on Docker Hub, which is the default registry.
+// For example, docker.io/library/app:v1 becomes app:v1.
+func familiar(image string) string {
+	short, ok := strings.CutPrefix(image, "docker.io/")
+	if !ok {
+		return image
+	}
+	if name := strings.TrimPrefix(short, "library/"); !strings.Contains(name, "/") {
+		return name
+	}
+	return short
 }
 
 // Parse parses IMAGE=DIRECTORY and returns the absolute path of the directory.

@@ -18,6 +18,9 @@ func TestRepository(t *testing.T) {
 		"quay.io/org/app@sha256:0123":     "quay.io/org/app",
 		"quay.io/org/app:v1@sha256:01234": "quay.io/org/app",
 		"app":                             "app",
+		"docker.io/library/app:v1":        "app",
+		"docker.io/org/app":               "org/app",
+		"docker.io/library/org/app":       "library/org/app",
 	} {
 		if got := repository(image); got != want {
 			t.Errorf("repository(%q) = %q, want %q", image, got, want)
@@ -49,6 +52,7 @@ func TestResolve(t *testing.T) {
 		{"no tag where latest is mapped", "latest", "/latest"},
 		{"a mapped digest, whatever the tag", "digest:v3@sha256:01", "/digest"},
 		{"another digest, with the tag of the mapped one", "digest:v1@sha256:02", ""},
+		{"the long form of a name on Docker Hub", "docker.io/library/latest", "/latest"},
 		{"an image that is not known", "quay.io/org", ""},
 	} {
 		image, ok, err := store.Resolve(test.image)

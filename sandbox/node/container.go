@@ -119,13 +119,24 @@ func (w *worker) runID(pod *corev1.Pod, name string, run int32) string {
 	return fmt.Sprintf("sandbox://%s-%s-%d", pod.UID, name, run)
 }
 
-// launch builds a container's configuration from the pod and starts it.
+// launch starts a container from its image, which it uses until the run ends.
 func (w *worker) launch(ctx context.Context, pod *corev1.Pod, c corev1.Container, state plan.ContainerState) (*containerRun, error) {
-	image, ok := w.Images.Resolve(c.Image)
+	image, release, ok := w.Images.Use(c.Image)
 	if !ok {
 		reason, err := plan.MissingImage(c, w.Images.Known())
 		return nil, &waitError{reason, err}
 	}
+	r, err := w.launchFrom(ctx, image, pod, c, state)
+	if err != nil {
+		release()
+		return nil, err
+	}
+	r.release = release
+	return r, nil
+}
+
+// launchFrom builds a container's configuration from the pod and starts it.
+func (w *worker) launchFrom(ctx context.Context, image plan.Image, pod *corev1.Pod, c corev1.Container, state plan.ContainerState) (*containerRun, error) {
 	in, err := w.inputs()
 	if err != nil {
 		return nil, err
@@ -239,6 +250,8 @@ type containerRun struct {
 	spec              corev1.Container
 	process           Process
 	started           time.Time
+	// release ends the use of the image.
+	release func()
 
 	dir, logPath, terminationFile string
 	log                           *logFile
@@ -357,6 +370,7 @@ func (w *worker) exited(ctx context.Context, r *containerRun, exit plan.Exit) {
 	r.tasks.Wait()
 	delete(w.runs, r.name)
 	pod, now := w.currentPod(), w.Clock.Now()
+	r.release()
 	err := r.close()
 	message := terminationMessage(r.spec, r.terminationFile, r.logPath, plan.ExitCode(exit) != 0)
 	if err := errors.Join(err, os.RemoveAll(r.dir)); err != nil {

@@ -107,8 +107,9 @@ func (o Options) withDefaults() Options {
 
 // Images maps image names to directories.
 type Images interface {
-	// Resolve returns the image of a name in a pod, and whether it is mapped.
-	Resolve(name string) (plan.Image, bool)
+	// Use returns the image of a name in a pod, and whether it is mapped. If it is, its
+	// files stay until the caller calls release.
+	Use(name string) (image plan.Image, release func(), ok bool)
 	// Known returns all mapped names, sorted, for the message about an unknown one.
 	Known() []string
 }

@@ -111,10 +111,21 @@ func (n fakeNetwork) Dial(context.Context, uint16) (net.Conn, error) {
 	return nil, errors.New("not in this test")
 }
 
-type fakeImages map[string]plan.Image
+// fakeImages counts how many runs use each image.
+type fakeImages struct {
+	images map[string]plan.Image
+	used   map[string]int
+}
 
-func (i fakeImages) Resolve(name string) (plan.Image, bool) { image, ok := i[name]; return image, ok }
-func (i fakeImages) Known() []string                        { return []string{"app"} }
+func (i fakeImages) Use(name string) (plan.Image, func(), bool) {
+	image, ok := i.images[name]
+	if ok {
+		i.used[name]++
+	}
+	return image, func() { i.used[name]-- }, ok
+}
+
+func (i fakeImages) Known() []string { return []string{"app"} }
 
 // bench is a worker under test.
 type bench struct {
@@ -135,7 +146,8 @@ func newBench(t *testing.T, pod *corev1.Pod) *bench {
 	}
 	s := &shared{
 		Options: Options{
-			StateDir: t.TempDir(), Images: fakeImages{"app": {Dir: "/image", Entrypoint: []string{"/app"}}},
+			StateDir: t.TempDir(), Images: fakeImages{
+				images: map[string]plan.Image{"app": {Dir: "/image", Entrypoint: []string{"/app"}}}, used: map[string]int{}},
 			Runtime: b.runtime, Network: b.network, Address: netip.MustParseAddr("127.0.0.1"),
 			APIServer: netip.MustParseAddrPort("127.0.0.1:6443"), Clock: b.clock,
 			BackOff: plan.BackOff{Initial: 10 * time.Second, Max: 5 * time.Minute}, ShutdownGrace: time.Second,

@@ -115,11 +115,36 @@ func TestWorkerWaitsForSecret(t *testing.T) {
 	}
 }
 
+// TestWorkerReleasesImages checks that a run uses its image until it ends, and that a start
+// that fails does not.
+func TestWorkerReleasesImages(t *testing.T) {
+	b := newBench(t, appPod())
+	used := func(n int) func() error {
+		return func() (err error) {
+			b.worker.do(func() {
+				if got := b.worker.Images.(fakeImages).used["app"]; got != n {
+					err = fmt.Errorf("%d runs use the image, want %d", got, n)
+				}
+			})
+			return err
+		}
+	}
+	b.run()
+	b.until("started", b.isRunning())
+	b.until("in use", used(1))
+	b.runtime.mu.Lock()
+	b.runtime.err = errors.New("no such program")
+	b.runtime.mu.Unlock()
+	b.runtime.last().exit <- plan.Exit{Code: 1}
+	b.until("waits", b.container("in back-off", func(s corev1.ContainerStatus) bool { return s.State.Waiting != nil }))
+	b.until("not in use", used(0))
+}
+
 func TestWorkerHealsWhenImageIsAdded(t *testing.T) {
 	pod := appPod()
 	pod.Spec.Containers[0].Image = "other"
 	b := newBench(t, pod)
-	images := b.worker.Images.(fakeImages)
+	images := b.worker.Images.(fakeImages).images
 	b.run()
 	b.until("unknown", b.container("waiting", func(s corev1.ContainerStatus) bool {
 		return s.State.Waiting != nil && s.State.Waiting.Reason == plan.ReasonErrImagePull && strings.Contains(s.State.Waiting.Message, `image "other" is not known to the sandbox; known: app`)
@@ -142,7 +167,7 @@ func TestWorkerWaitsForImageThatIsNeverPulled(t *testing.T) {
 	pod := appPod()
 	pod.Spec.Containers[0].Image, pod.Spec.Containers[0].ImagePullPolicy = "other", corev1.PullNever
 	b := newBench(t, pod)
-	images := b.worker.Images.(fakeImages)
+	images := b.worker.Images.(fakeImages).images
 	b.run()
 	b.until("waits", b.container("waiting", func(s corev1.ContainerStatus) bool {
 		return s.State.Waiting != nil && s.State.Waiting.Reason == plan.ReasonErrImageNeverPull

@@ -4,9 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
-	"slices"
 
 	securejoin "github.com/cyphar/filepath-securejoin"
 	"k8s.io/klog/v2"
@@ -18,28 +16,30 @@ import (
 // registry adapts the sandbox's images to node.Images.
 type registry struct{ store images.Store }
 
-func (r registry) Resolve(name string) (plan.Image, bool) {
-	found, ok, err := r.store.Resolve(name)
+func (r registry) Use(name string) (plan.Image, func(), bool) {
+	found, release, ok, err := r.store.Use(name)
 	var passwd, group []byte
 	if ok {
-		passwd, group, err = accounts(found.Dir)
+		if passwd, group, err = accounts(found.Dir); err != nil {
+			release()
+		}
 	}
 	if err != nil {
 		klog.ErrorS(err, "Cannot look up an image", "image", name)
-		return plan.Image{}, false
+		return plan.Image{}, nil, false
 	}
 	return plan.Image{
 		Dir: found.Dir, Entrypoint: found.Config.Entrypoint, Command: found.Config.Cmd, Env: found.Config.Env,
 		WorkingDir: found.Config.WorkingDir, User: found.Config.User, Passwd: passwd, Group: group,
-	}, ok
+	}, release, ok
 }
 
 func (r registry) Known() []string {
-	all, err := r.store.All()
+	known, err := r.store.Known()
 	if err != nil {
 		return []string{fmt.Sprintf("(%v)", err)}
 	}
-	return slices.Sorted(maps.Keys(all))
+	return known
 }
 
 // maxAccounts is the largest size of an image's /etc/passwd and /etc/group in bytes.
