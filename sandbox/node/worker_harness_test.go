@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -114,15 +115,15 @@ func (n fakeNetwork) Dial(context.Context, uint16) (net.Conn, error) {
 // fakeImages counts how many runs use each image.
 type fakeImages struct {
 	images map[string]plan.Image
-	used   map[string]int
+	used   map[string]*atomic.Int32
 }
 
 func (i fakeImages) Use(name string) (plan.Image, func(), bool) {
 	image, ok := i.images[name]
 	if ok {
-		i.used[name]++
+		i.used[name].Add(1)
 	}
-	return image, func() { i.used[name]-- }, ok
+	return image, func() { i.used[name].Add(-1) }, ok
 }
 
 func (i fakeImages) Known() []string { return []string{"app"} }
@@ -147,7 +148,7 @@ func newBench(t *testing.T, pod *corev1.Pod) *bench {
 	s := &shared{
 		Options: Options{
 			StateDir: t.TempDir(), Images: fakeImages{
-				images: map[string]plan.Image{"app": {Dir: "/image", Entrypoint: []string{"/app"}}}, used: map[string]int{}},
+				images: map[string]plan.Image{"app": {Dir: "/image", Entrypoint: []string{"/app"}}}, used: map[string]*atomic.Int32{"app": {}, "other": {}}},
 			Runtime: b.runtime, Network: b.network, Address: netip.MustParseAddr("127.0.0.1"),
 			APIServer: netip.MustParseAddrPort("127.0.0.1:6443"), Clock: b.clock,
 			BackOff: plan.BackOff{Initial: 10 * time.Second, Max: 5 * time.Minute}, ShutdownGrace: time.Second,

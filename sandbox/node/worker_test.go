@@ -119,14 +119,12 @@ func TestWorkerWaitsForSecret(t *testing.T) {
 // that fails does not.
 func TestWorkerReleasesImages(t *testing.T) {
 	b := newBench(t, appPod())
-	used := func(n int) func() error {
-		return func() (err error) {
-			b.worker.do(func() {
-				if got := b.worker.Images.(fakeImages).used["app"]; got != n {
-					err = fmt.Errorf("%d runs use the image, want %d", got, n)
-				}
-			})
-			return err
+	used := func(n int32) func() error {
+		return func() error {
+			if got := b.worker.Images.(fakeImages).used["app"].Load(); got != n {
+				return fmt.Errorf("%d runs use the image, want %d", got, n)
+			}
+			return nil
 		}
 	}
 	b.run()
