@@ -19,6 +19,7 @@ func TestPods(t *testing.T) {
 	for name, test := range map[string]func(*sandbox){
 		"terminal": (*sandbox).testTerminal,
 		"debug":    (*sandbox).testDebug,
+		"sidecars": (*sandbox).testSidecars,
 	} {
 		t.Run(name, func(t *testing.T) { test(&sandbox{t: t, dir: s.dir}) })
 	}
@@ -96,4 +97,46 @@ func (s *sandbox) testDebug() {
 
 	s.must("cluster1", "debug", "debugged", "--copy-to=copy", "-c", "tool", "--", "/bin/tool", "wait")
 	s.must("cluster1", "wait", "--for=condition=Ready", "pod/copy", "--timeout=20s")
+}
+
+const sidecarJob = `
+apiVersion: batch/v1
+kind: Job
+metadata: {name: sidecars, namespace: default}
+spec:
+  template:
+    spec:
+      restartPolicy: Never
+      terminationGracePeriodSeconds: 1
+      initContainers:
+      - name: probed
+        image: tool
+        command: [/bin/tool, wait]
+        restartPolicy: Always
+        startupProbe: {exec: {command: [tool, exit, "0"]}, periodSeconds: 1, initialDelaySeconds: 2}
+      - {name: ending, image: tool, command: [/bin/tool, exit, "1"], restartPolicy: Always}
+      containers:
+      - {name: tool, image: tool, command: [/bin/tool, exit, "0"]}
+`
+
+// A Job with sidecars completes when its ordinary container has. A sidecar that ends is
+// restarted.
+func (s *sandbox) testSidecars() {
+	s.apply("cluster1", sidecarJob)
+	s.must("cluster1", "wait", "--for=condition=Complete", "job/sidecars", "--timeout=60s")
+	phase := s.must("cluster1", "get", "pods", "-l", "job-name=sidecars", "-o", "jsonpath={.items[*].status.phase}")
+	started := s.must("cluster1", "get", "pods", "-l", "job-name=sidecars", "-o",
+		"jsonpath={.items[*].status.initContainerStatuses[0].state.terminated.startedAt} {.items[*].status.containerStatuses[0].state.terminated.startedAt}")
+	first, last, _ := strings.Cut(started, " ")
+	if phase != "Succeeded" || first == "" || first >= last {
+		s.t.Errorf("the pod is %s; its sidecar started at %s, and the ordinary container, which waits for the startup probe, at %s", phase, first, last)
+	}
+
+	s.apply("cluster1", strings.NewReplacer("name: sidecars", "name: serving", `exit, "0"]}`+"\n", "wait]}\n").Replace(sidecarJob))
+	eventually(s.t, "the pod runs, and its sidecar that ends is restarted", func() error {
+		out, err := s.kubectl("cluster1", "get", "pods", "-l", "job-name=serving", "-o",
+			"jsonpath={.items[*].status.phase} {.items[*].status.initContainerStatuses[0].ready} {.items[*].status.initContainerStatuses[1].restartCount}")
+		return requireParts(out, err, "Running true 1")
+	})
+	s.must("cluster1", "delete", "job/serving", "--timeout=20s")
 }

@@ -263,10 +263,9 @@ type containerRun struct {
 	end          context.CancelFunc
 	tasks        sync.WaitGroup
 	// killAt is the time of SIGKILL, zero while the process is not being stopped.
-	// preStop is true while it is being stopped and its preStop hook runs.
-	killAt  time.Time
-	preStop bool
-	killed  bool
+	// preStop is true while its preStop hook runs, delayed if SIGTERM had to wait.
+	killAt                               time.Time
+	preStop, delayed, terminated, killed bool
 }
 
 // close writes the last incomplete lines to the log, closes it and detaches all clients.
@@ -393,27 +392,51 @@ func (w *worker) tellBackOff(pod *corev1.Pod, name string) {
 // second call can only bring SIGKILL forward.
 func (w *worker) stopRun(r *containerRun, within time.Duration) {
 	at := w.Clock.Now().Add(within)
-	switch hook := preStop(r.spec); {
-	case r.killAt.IsZero() && hook != nil && within > 0:
-		r.killAt, r.preStop = at, true
+	if !r.killAt.IsZero() {
+		if at.Before(r.killAt) {
+			r.killAt = at
+		}
+		return
+	}
+	r.killAt = at
+	if hook := preStop(r.spec); hook != nil && within > 0 {
+		r.preStop = true
 		w.startHook(r, hook, func(err error) { w.preStopped(r, err) })
-	case r.killAt.IsZero():
-		r.killAt = at
-		w.signal(r, syscall.SIGTERM)
-	case at.Before(r.killAt):
-		r.killAt = at
+	}
+	w.terminateRun(r)
+}
+
+// terminateRun sends SIGTERM once, as soon as the preStop hook has ended and the containers
+// that a sidecar serves have, or their time is over.
+func (w *worker) terminateRun(r *containerRun) {
+	now := w.Clock.Now()
+	switch {
+	case r.terminated:
+		return
+	case now.Before(r.killAt) && (r.preStop || !w.mayEnd(r)):
+		r.delayed = true
+		return
+	}
+	r.terminated = true
+	w.signal(r, syscall.SIGTERM)
+	if least := now.Add(leastGrace); r.delayed && r.killAt.Before(least) {
+		r.killAt = least
 	}
 }
 
-// killDue sends SIGKILL if it is due, and SIGTERM if the preStop hook has used up the time.
-// Otherwise it returns the time when it will be, zero if the run is not being stopped.
+// mayEnd reports whether no other container has to end before this run.
+func (w *worker) mayEnd(r *containerRun) bool {
+	runs := func(name string) bool { return w.runs[name] != nil }
+	return w.end == nil || plan.MayEnd(&w.currentPod().Spec, r.name, runs)
+}
+
+// killDue sends SIGTERM and SIGKILL if they are due. Otherwise it returns the time when
+// SIGKILL will be, zero if the run is not being stopped.
 func (w *worker) killDue(r *containerRun, now time.Time) time.Time {
 	if r.killAt.IsZero() || r.killed {
 		return time.Time{}
 	}
-	if r.preStop && !now.Before(r.killAt) {
-		w.afterPreStop(r)
-	}
+	w.terminateRun(r)
 	if now.Before(r.killAt) {
 		return r.killAt
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -23,8 +22,8 @@ const (
 	reasonPreStop   = "FailedPreStopHook"
 )
 
-// leastGrace is the time between SIGTERM and SIGKILL after a preStop hook that has used up
-// the grace period:
+// leastGrace is the time between SIGTERM and SIGKILL if a preStop hook or the containers that
+// a sidecar serves have used up the grace period:
 // https://github.com/kubernetes/kubernetes/blob/v1.34.4/pkg/kubelet/kuberuntime/kuberuntime_manager.go
 const leastGrace = 2 * time.Second
 
@@ -67,18 +66,8 @@ func (w *worker) preStopped(r *containerRun, err error) {
 	if err != nil {
 		w.hookFailed(r, reasonPreStop, "PreStopHook failed", err)
 	}
-	if r.preStop {
-		w.afterPreStop(r)
-	}
-}
-
-// afterPreStop sends SIGTERM when the preStop hook has ended, or its time is over.
-func (w *worker) afterPreStop(r *containerRun) {
 	r.preStop = false
-	w.signal(r, syscall.SIGTERM)
-	if least := w.Clock.Now().Add(leastGrace); r.killAt.Before(least) {
-		r.killAt = least
-	}
+	w.terminateRun(r)
 }
 
 // hookFailed records the event. As in kubelet, the cause is in the node's log alone,

@@ -92,23 +92,20 @@ func earliest(times ...time.Time) time.Time {
 	return out
 }
 
-// startDue starts every container that is due, and returns the time of the next
-// start.
+// startDue starts every container that is due, and those that are due after their start. It
+// returns the time of the next start. Back-off bounds the failed starts.
 func (w *worker) startDue(ctx context.Context, now time.Time) time.Time {
 	pod := w.currentPod()
 	next := plan.Next(&pod.Spec, w.states, now)
-	for _, name := range next.Start {
-		w.start(ctx, pod, name)
-	}
-	if len(next.Start) > 0 {
+	for len(next.Start) > 0 && ctx.Err() == nil {
+		for _, name := range next.Start {
+			w.start(ctx, pod, name)
+		}
 		next = plan.Next(&pod.Spec, w.states, now)
 	}
-	if next.Finished { // what still runs, such as an ephemeral container, ends with the others
+	if next.Finished { // what still runs, such as a sidecar, ends with the others
 		w.stop(grace(pod), ending{})
 		return w.advanceEnd(ctx, now)
-	}
-	if len(next.Start) > 0 { // a failed start that may be retried at once
-		return now
 	}
 	return next.Again
 }

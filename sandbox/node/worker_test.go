@@ -322,6 +322,44 @@ func TestWorkerEphemeral(t *testing.T) {
 	})
 }
 
+// A sidecar gets SIGTERM when the container that it serves has ended, and time for its end.
+func TestWorkerSidecar(t *testing.T) {
+	pod := appPod()
+	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
+	pod.Spec.InitContainers = []corev1.Container{{Name: "sidecar", Image: "app", RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways)}}
+	b := newBench(t, pod)
+	b.run()
+	b.until("both run", b.isRunning())
+	b.runtime.mu.Lock()
+	sidecar, app := b.runtime.started[0], b.runtime.started[1]
+	b.runtime.mu.Unlock()
+	b.worker.terminate(20 * time.Second)
+	b.until("the app is to end", func() error {
+		if app.told() != "[terminated]" {
+			return errors.New(app.told())
+		}
+		return nil
+	})
+	b.clock.Step(10 * time.Second)
+	b.worker.do(func() {})
+	if sidecar.told() != "[]" {
+		t.Errorf("the sidecar got %s before the app has ended", sidecar.told())
+	}
+	b.clock.Step(10 * time.Second) // the app, which does not end, is killed
+	b.until("the sidecar is to end", func() error {
+		if sidecar.told() != "[terminated]" {
+			return errors.New(sidecar.told())
+		}
+		return nil
+	})
+	b.stepUntil("the sidecar is killed", func() error {
+		if sidecar.told() != "[terminated killed]" {
+			return errors.New(sidecar.told())
+		}
+		return nil
+	})
+}
+
 // What is in sync is not written again, and what another writer changes of the
 // node's part is put right.
 func TestWorkerWritesOnlyChanges(t *testing.T) {

@@ -30,7 +30,8 @@ func Unsupported(pod *corev1.Pod) []string {
 		refused.volume(v)
 	}
 	for _, c := range spec.InitContainers {
-		refused.when(c.RestartPolicy != nil, "init container %q: restartPolicy (a sidecar)", c.Name)
+		refused.when(c.RestartPolicy != nil && !isSidecar(c) || len(c.RestartPolicyRules) > 0,
+			"init container %q: a restartPolicy of its own other than Always (a sidecar)", c.Name)
 		refused.container(c)
 	}
 	for _, c := range spec.Containers {

@@ -259,6 +259,7 @@ type Step struct {
 // Next returns the next step of a pod by kubelet's rules:
 //
 //	init containers   one after the other, each until it has succeeded
+//	sidecars          among them, each until it has started; again when they end
 //	other containers  all together, after the last init container
 //	an ended one      again if the restart policy requires it, after its back-off
 //	ephemeral ones    once, at any time until the pod has finished
@@ -282,39 +283,58 @@ func (s *Step) due(name string, state ContainerState, now time.Time) {
 
 // nextLasting is Next without regard to ephemeral containers.
 func nextLasting(spec *corev1.PodSpec, states map[string]ContainerState, now time.Time) Step {
-	for _, c := range spec.InitContainers {
-		s := states[c.Name]
-		switch {
-		case succeeded(s):
-			continue
-		case s.State.Running != nil:
-			return Step{}
-		case s.State.Terminated != nil && !RestartsAfter(spec, c.Name, s.State.Terminated.ExitCode):
-			return Step{Finished: true}
-		}
-		step := Step{}
-		step.due(c.Name, s, now)
+	step, initialized := nextInit(spec, states, now)
+	if !initialized {
 		return step
 	}
-	step := Step{Finished: true}
+	finished := true
 	for _, c := range spec.Containers {
 		s := states[c.Name]
 		if t := s.State.Terminated; t != nil && !RestartsAfter(spec, c.Name, t.ExitCode) {
 			continue
 		}
-		step.Finished = false
+		finished = false
 		if s.State.Running == nil {
 			step.due(c.Name, s, now)
 		}
 	}
+	if finished {
+		return Step{Finished: true}
+	}
 	return step
 }
 
+// nextInit returns the next step of the init containers, and whether the ordinary ones may
+// start.
+func nextInit(spec *corev1.PodSpec, states map[string]ContainerState, now time.Time) (step Step, initialized bool) {
+	begun := begun(spec, states)
+	for _, c := range spec.InitContainers {
+		s := states[c.Name]
+		if passed(c, s) || begun && !isSidecar(c) {
+			continue
+		}
+		if t := s.State.Terminated; t != nil && !RestartsAfter(spec, c.Name, t.ExitCode) {
+			return Step{Finished: true}, false
+		}
+		if s.State.Running == nil {
+			step.due(c.Name, s, now)
+		}
+		if !begun {
+			return step, false
+		}
+	}
+	return step, true
+}
+
 // RestartsAfter reports whether a container is started again after it ended with the
-// exit code. An init container that succeeded is not, and no ephemeral one.
+// exit code. A sidecar always is, an init container that succeeded is not, and no ephemeral
+// one.
 func RestartsAfter(spec *corev1.PodSpec, name string, code int32) bool {
-	if IsEphemeral(spec, name) {
+	switch {
+	case IsEphemeral(spec, name):
 		return false
+	case sidecarIndex(spec, name) >= 0:
+		return true
 	}
 	switch spec.RestartPolicy {
 	case corev1.RestartPolicyNever:
@@ -338,14 +358,4 @@ func IsInit(spec *corev1.PodSpec, name string) bool {
 // succeeded reports whether a container has ended with exit code 0.
 func succeeded(s ContainerState) bool {
 	return s.State.Terminated != nil && s.State.Terminated.ExitCode == 0
-}
-
-// initialized reports whether every init container has succeeded.
-func initialized(spec *corev1.PodSpec, states map[string]ContainerState) bool {
-	for _, c := range spec.InitContainers {
-		if !succeeded(states[c.Name]) {
-			return false
-		}
-	}
-	return true
 }

@@ -288,7 +288,7 @@ func TestUnsupported(t *testing.T) {
 		{Name: "p", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{}}},
 		{Name: "n", VolumeSource: corev1.VolumeSource{NFS: &corev1.NFSVolumeSource{}}},
 	}
-	pod.Spec.InitContainers[0].RestartPolicy = ptr.To(corev1.ContainerRestartPolicyAlways)
+	pod.Spec.InitContainers[0].RestartPolicy = ptr.To(corev1.ContainerRestartPolicyNever)
 	c := &pod.Spec.Containers[0]
 	c.Ports = []corev1.ContainerPort{{HostPort: 80}}
 	c.LivenessProbe = &corev1.Probe{ProbeHandler: corev1.ProbeHandler{GRPC: &corev1.GRPCAction{}}}
@@ -302,7 +302,7 @@ func TestUnsupported(t *testing.T) {
 		"hostNetwork", "hostPID", "runtimeClassName",
 		`volume "h": hostPath`, `volume "p": a persistent volume`,
 		`volume "n": a type other than emptyDir, secret, configMap, downwardAPI and projected`,
-		`init container "i0": restartPolicy (a sidecar)`,
+		`init container "i0": a restartPolicy of its own other than Always (a sidecar)`,
 		`container "c0": hostPort 80`, `container "c0": a preStop hook other than exec, httpGet and sleep`, `container "c0": livenessProbe by grpc`,
 		`container "c0": privileged`, `container "c0": capabilities.add`,
 	}

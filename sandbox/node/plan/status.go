@@ -54,7 +54,7 @@ func phase(v View) corev1.PodPhase {
 		return corev1.PodFailed
 	}
 	spec := &v.Pod.Spec
-	if !initialized(spec, v.States) {
+	if len(incomplete(spec, v.States)) > 0 {
 		if v.Finished {
 			return corev1.PodFailed
 		}
@@ -82,7 +82,9 @@ func initStatuses(v View) []corev1.ContainerStatus {
 	for _, c := range v.Pod.Spec.InitContainers {
 		s := v.States[c.Name]
 		status := containerStatus(c, s)
-		status.Ready = succeeded(s)
+		if !isSidecar(c) {
+			status.Ready = succeeded(s)
+		}
 		out = append(out, status)
 	}
 	return out
@@ -156,7 +158,7 @@ const (
 // conditions returns the conditions that a node sets, computed from the rest of the
 // status.
 func conditions(status corev1.PodStatus, v View) []corev1.PodCondition {
-	ready := containersReady(status)
+	ready := containersReady(&v.Pod.Spec, status)
 	containers := ready
 	containers.Type = corev1.ContainersReady
 	return []corev1.PodCondition{
@@ -180,21 +182,15 @@ func podInitialized(status corev1.PodStatus, v View) corev1.PodCondition {
 	if status.Phase == corev1.PodSucceeded {
 		c.Reason = reasonPodCompleted
 	}
-	var incomplete []string
-	for _, container := range v.Pod.Spec.InitContainers {
-		if !succeeded(v.States[container.Name]) {
-			incomplete = append(incomplete, container.Name)
-		}
-	}
-	if len(incomplete) > 0 {
+	if names := incomplete(&v.Pod.Spec, v.States); len(names) > 0 {
 		c.Status, c.Reason = corev1.ConditionFalse, reasonContainersNotInit
-		c.Message = fmt.Sprintf("containers with incomplete status: %s", incomplete)
+		c.Message = fmt.Sprintf("containers with incomplete status: %s", names)
 	}
 	return c
 }
 
 // containersReady returns the condition Ready without regard to readiness gates.
-func containersReady(status corev1.PodStatus) corev1.PodCondition {
+func containersReady(spec *corev1.PodSpec, status corev1.PodStatus) corev1.PodCondition {
 	c := corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionFalse}
 	switch status.Phase {
 	case corev1.PodSucceeded:
@@ -205,6 +201,11 @@ func containersReady(status corev1.PodStatus) corev1.PodCondition {
 		return c
 	}
 	var unready []string
+	for _, container := range status.InitContainerStatuses {
+		if !container.Ready && sidecarIndex(spec, container.Name) >= 0 {
+			unready = append(unready, container.Name)
+		}
+	}
 	for _, container := range status.ContainerStatuses {
 		if !container.Ready {
 			unready = append(unready, container.Name)
