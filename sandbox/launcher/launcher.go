@@ -185,7 +185,13 @@ func supervise(options Options, clusters []string, files []*os.File) (*exec.Cmd,
 		"--addon-auth=" + options.Agents.AddonAuth, "--addon-token-life=" + options.Agents.AddonTokenLife.String(),
 		"--status-sync-interval=" + options.Agents.StatusSyncInterval.String(), "--feature-gates=" + options.FeatureGates.String()}
 	args = append(args, fleetArgs(options.Fleet)...)
+	// OCM's programs leave files in the directory for temporary ones
+	temporary := filepath.Join(options.Dir, "tmp")
+	if err := os.MkdirAll(temporary, 0o700); err != nil {
+		return nil, fmt.Errorf("create the sandbox's directory for temporary files: %w", err)
+	}
 	cmd := exec.Command(self, append(args, clusters...)...)
+	cmd.Env = append(os.Environ(), "TMPDIR="+temporary)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.ExtraFiles = files
 	cmd.SysProcAttr = isolated()
