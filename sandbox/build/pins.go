@@ -73,6 +73,19 @@ func writePins(dir string) error {
 	return nil
 }
 
+// pinned matches the lines of the pins with what users know by name.
+var pinned = regexp.MustCompile(`(?m)^\t((?:k8s\.io/kubernetes|go\.etcd\.io/etcd/server/v3|open-cluster-management\.io/ocm) v\S+)$`)
+
+// Pins returns the modules and embedded versions of etcd, Kubernetes and OCM, for example
+// "open-cluster-management.io/ocm v1.2.1".
+func Pins() []string {
+	var pins []string
+	for _, match := range pinned.FindAllSubmatch(pinsMod, -1) {
+		pins = append(pins, string(match[1]))
+	}
+	return pins
+}
+
 // Version returns the version of the sandbox's module that this program was built from. It is empty if
 // that is unknown, as for a program that was built from changed or local files.
 func Version() string {

@@ -27,6 +27,15 @@ func TestPinsAreThoseOfTheModule(t *testing.T) {
 	}
 }
 
+func TestPins(t *testing.T) {
+	pins := strings.Join(Pins(), " ")
+	for _, want := range []string{"go.etcd.io/etcd/server/v3 v3.", "k8s.io/kubernetes v1.", "open-cluster-management.io/ocm v1."} {
+		if !strings.Contains(pins, want) {
+			t.Errorf("Pins = %s, without %s", pins, want)
+		}
+	}
+}
+
 func TestDir(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", "/cache")
 	for _, test := range []struct{ name, module, programs, want string }{

@@ -34,6 +34,7 @@ func command() *cobra.Command {
 	root.PersistentFlags().StringVar(&options.Module, "module", "",
 		"directory of a Go module that pins the programs (default: the pins that are part of this program)")
 	root.AddCommand(upCommand(options), downCommand(options), setupCommand(options), buildCommand(options), imageCommand(options),
+		runCommand(options), collectCommand(options), envCommand(options), guardCommand(),
 		statusCommand(options), superviseCommand(options))
 	root.AddCommand(switchCommands(options)...)
 	root.AddCommand(situationCommands(options)...)
@@ -54,10 +55,15 @@ func upCommand(options *launcher.Options) *cobra.Command {
 			return launcher.Report(cmd.Context(), *options)
 		},
 	}
+	addUpFlags(cmd, options)
+	return cmd
+}
+
+// addUpFlags adds the flags with which a sandbox is started.
+func addUpFlags(cmd *cobra.Command, options *launcher.Options) {
 	cmd.Flags().IntVar(&options.Clusters, "clusters", 1, "number of managed clusters; with --fleet the default is 0")
 	addShapeFlags(cmd, options)
 	cmd.Flags().StringArrayVar(&options.Images, "image", nil, "IMAGE=DIRECTORY: root file system of an image; without a tag IMAGE means all its tags (repeatable)")
-	return cmd
 }
 
 // addShapeFlags adds the flags that up passes on to the supervisor.

@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"open-cluster-management.io/helloworld-addon/sandbox/container"
+	"open-cluster-management.io/helloworld-addon/sandbox/runner"
 )
 
 func main() {
@@ -20,6 +21,10 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	err := command().ExecuteContext(ctx)
 	stop()
+	if exit := new(runner.ExitError); errors.As(err, &exit) {
+		// the command has printed the cause
+		os.Exit(exit.Code)
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
