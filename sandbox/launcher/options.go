@@ -102,11 +102,12 @@ func (o *Options) Validate() error {
 func (o *Options) validateClusters() []error {
 	var problems []error
 	least := 1
-	if o.Fleet.Clusters > 0 {
+	if o.Fleet.Clusters > 0 || o.HubAs != "" {
 		least = 0
 	}
 	if o.Clusters < least || o.Clusters > maxClusters {
-		problems = append(problems, fmt.Errorf("--clusters=%d: a sandbox has %d to %d managed clusters (make sandbox-up CLUSTERS=2)", o.Clusters, least, maxClusters))
+		problems = append(problems, fmt.Errorf("--clusters=%d: a sandbox has %d to %d managed clusters (make sandbox-up CLUSTERS=2; 0 only with --hub-as or --fleet)",
+			o.Clusters, least, maxClusters))
 	}
 	if o.Hosted < 0 || (o.Hosted > 0 && o.Hosted >= o.Clusters) {
 		problems = append(problems, fmt.Errorf("--hosted=%d: with --clusters=%d at most %d can be hosted, since cluster1 is their hosting cluster",

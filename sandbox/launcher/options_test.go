@@ -20,7 +20,7 @@ func TestValidateReportsEveryProblem(t *testing.T) {
 		want    []string
 	}{
 		{"as make calls it", Options{Dir: ".sandbox", Programs: "bin", Module: "m", Clusters: 1, Hubs: 1, Images: []string{"app=" + root}}, nil},
-		{"no cluster", Options{Dir: "d", Programs: "p", Module: "m", Hubs: 1}, []string{"--clusters=0", "make sandbox-up CLUSTERS=2"}},
+		{"no cluster", Options{Dir: "d", Programs: "p", Module: "m", Hubs: 1}, []string{"--clusters=0", "make sandbox-up CLUSTERS=2", "--hub-as"}},
 		{"negative", Options{Dir: "d", Programs: "p", Module: "m", Hubs: 1, Clusters: -1}, []string{"--clusters=-1"}},
 		{"too many", Options{Dir: "d", Programs: "p", Module: "m", Hubs: 1, Clusters: 51}, []string{"--clusters=51"}},
 		{"several hubs, hosted clusters, short lives", Options{Dir: "d", Programs: "p", Module: "m", Hubs: 2, Clusters: 3, Hosted: 2, CertificateLife: 2 * time.Minute}, nil},
@@ -29,6 +29,7 @@ func TestValidateReportsEveryProblem(t *testing.T) {
 		{"lives that end before they begin", Options{Dir: "d", Programs: "p", Module: "m", Hubs: 1, Clusters: 1, CertificateLife: time.Minute},
 			[]string{"--certificate-life=1m0s: give at least 2m0s"}},
 		{"a hub that manages itself", Options{Dir: "d", Programs: "p", Module: "m", Hubs: 1, Clusters: 1, HubAs: "local-cluster"}, nil},
+		{"a hub that is the only managed cluster", Options{Dir: "d", Programs: "p", Module: "m", Hubs: 1, HubAs: "local-cluster"}, nil},
 		{"under a cluster's name", Options{Dir: "d", Programs: "p", Module: "m", Hubs: 1, Clusters: 1, HubAs: "cluster1"}, []string{"--hub-as=cluster1", "has this name already"}},
 		{"under no name", Options{Dir: "d", Programs: "p", Module: "m", Hubs: 1, Clusters: 1, HubAs: "A_B"}, []string{"--hub-as=A_B: cannot be a cluster's name"}},
 		{"agents as in a hurry", Options{Dir: "d", Programs: "p", Module: "m", Hubs: 1, Clusters: 1,
