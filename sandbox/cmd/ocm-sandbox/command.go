@@ -43,18 +43,25 @@ func command() *cobra.Command {
 }
 
 func upCommand(options *launcher.Options) *cobra.Command {
+	untilEOF := false
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Start a hub and managed clusters; return when all have joined",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			fleetDefaults(cmd, options)
+			if untilEOF {
+				return upUntilEOF(cmd.Context(), *options, os.Stdin, os.Stdout)
+			}
 			if err := launcher.Up(cmd.Context(), *options); err != nil {
 				return err
 			}
 			return launcher.Report(cmd.Context(), *options)
 		},
 	}
+	cmd.Flags().BoolVar(&untilEOF, "until-eof", false,
+		"keep running until standard input ends, then end the sandbox: it does not outlive the program that holds the\n"+
+			"other end of a pipe. Standard output is closed when all clusters have joined")
 	addUpFlags(cmd, options)
 	return cmd
 }
