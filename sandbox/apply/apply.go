@@ -5,6 +5,7 @@ package apply
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,7 +66,8 @@ func (a *Applier) Apply(ctx context.Context, documents []byte) error {
 	return nil
 }
 
-// ApplyObject applies the object and returns its generation.
+// ApplyObject applies the object and returns its generation. An object of a namespaced kind without a
+// namespace goes to the namespace default.
 func (a *Applier) ApplyObject(ctx context.Context, object *unstructured.Unstructured) (generation int64, err error) {
 	return a.apply(ctx, object, dynamic.ResourceInterface.Apply)
 }
@@ -89,7 +91,8 @@ func (a *Applier) apply(ctx context.Context, object *unstructured.Unstructured, 
 	}
 	var client dynamic.ResourceInterface = a.client.Resource(mapping.Resource)
 	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
-		client = a.client.Resource(mapping.Resource).Namespace(object.GetNamespace())
+		// as with kubectl
+		client = a.client.Resource(mapping.Resource).Namespace(cmp.Or(object.GetNamespace(), metav1.NamespaceDefault))
 	}
 	applied, err := do(client, ctx, object.GetName(), object, metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
 	if err != nil {
