@@ -1,0 +1,43 @@
+package sandboxtest
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestUpFlags(t *testing.T) {
+	const sync = "--status-sync-interval=5s"
+	for _, test := range []struct {
+		name string
+		opts []Option
+		want []string
+	}{
+		{"by default", nil, []string{"--clusters=1", "--hubs=1", sync}},
+		{"everything", []Option{Clusters(3), Hubs(2), HubAs("local-cluster"), Hosted(1), FeatureGates("work-agent:X=true"), AddonAuth("token"), Image("i", Dir("."))},
+			[]string{"--clusters=3", "--hubs=2", sync, "--hub-as=local-cluster", "--hosted=1", "--feature-gates=work-agent:X=true", "--addon-auth=token"}},
+		{"the last of two counts", []Option{Clusters(3), Clusters(2)}, []string{"--clusters=2", "--hubs=1", sync}},
+	} {
+		o := newOptions(test.opts)
+		if diff := cmp.Diff(test.want, o.upFlags()); diff != "" {
+			t.Errorf("%s: %s", test.name, diff)
+		}
+	}
+}
+
+func TestValidate(t *testing.T) {
+	for _, test := range []struct {
+		name, want string
+		option     Option
+	}{
+		{"an image", "", Image("example.com/app", Dir("."))},
+		{"no reference", `Image("",`, Image("", Dir("."))},
+		{"no source", `Image("app", <nil>): give a reference and a source`, Image("app", nil)},
+	} {
+		o := newOptions([]Option{test.option})
+		if err := o.validate(); (err != nil) != (test.want != "") || err != nil && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: validate = %v, want %q", test.name, err, test.want)
+		}
+	}
+}

@@ -1,0 +1,237 @@
+package sandboxtest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"open-cluster-management.io/helloworld-addon/sandbox/statedir"
+)
+
+const (
+	// commandTimeout limits one command on a running sandbox.
+	commandTimeout = 2 * time.Minute
+	// endTimeout limits the end of a sandbox.
+	endTimeout = time.Minute
+	// interruptGrace is the time that an interrupted command gets to end what it started.
+	interruptGrace = 30 * time.Second
+)
+
+// Sandbox is a running sandbox: hubs and managed clusters. Several tests may use it at once.
+type Sandbox struct {
+	program        program
+	dir            string
+	hubs, clusters []*Cluster
+	// holder runs as long as the sandbox, and ends it when its standard input ends. It is nil for a
+	// sandbox that is left running.
+	holder *holder
+}
+
+// Start starts a sandbox for the test and ends it with the test. It returns when all clusters have joined
+// the hub, which takes 10 to 20 s. The first start on a machine also builds etcd, Kubernetes and OCM, for
+// about 10 minutes. With more than one sandbox at a time, see the README's limits about inotify.
+func Start(t testing.TB, opts ...Option) *Sandbox {
+	t.Helper()
+	s, err := start(t.Context(), newOptions(opts), t.Output())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		t.Helper()
+		if t.Failed() {
+			s.keep(t)
+		}
+		if err := s.end(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// start starts a sandbox in a new directory. The messages of its start are written to log.
+func start(ctx context.Context, o options, log io.Writer) (*Sandbox, error) {
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	program, err := findProgram(ctx)
+	if err != nil {
+		return nil, err
+	}
+	// not t.TempDir: its path is too long for the sandbox's sockets
+	dir, err := os.MkdirTemp("", "ocm-sandbox-")
+	if err != nil {
+		return nil, fmt.Errorf("create a directory for a sandbox: %w", err)
+	}
+	s := &Sandbox{program: program, dir: dir}
+	if s.holder, err = hold(ctx, s.command("up", append([]string{"--until-eof"}, o.upFlags()...)...), log); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	if _, err := statedir.Read(dir); err != nil {
+		// up has ended, and has removed the directory unless it rejected its flags
+		return nil, errors.Join(context.Cause(ctx), s.holder.release(), os.RemoveAll(dir))
+	}
+	if err := s.open(ctx, o); err != nil {
+		return nil, errors.Join(err, s.end())
+	}
+	return s, nil
+}
+
+// open reads which clusters the sandbox has, and gives it the images.
+func (s *Sandbox) open(ctx context.Context, o options) error {
+	record, err := statedir.Read(s.dir)
+	if err != nil {
+		return err
+	}
+	if s.hubs, s.clusters, err = s.members(record, o.hubAs); err != nil {
+		return err
+	}
+	for _, image := range o.images {
+		if err := image.source.add(ctx, s, image.ref); err != nil {
+			return fmt.Errorf("image %s: %w", image.ref, err)
+		}
+	}
+	return nil
+}
+
+// end ends the sandbox and removes its files, unless it is left running.
+func (s *Sandbox) end() error {
+	if s.holder == nil {
+		return nil
+	}
+	if err := s.holder.release(); err != nil {
+		return fmt.Errorf("end the sandbox: %w: end it with: %s", err, s.commandLine("down"))
+	}
+	return nil
+}
+
+// Hub returns the first hub, on which all add-ons are enabled.
+func (s *Sandbox) Hub() *Cluster { return s.hubs[0] }
+
+// Hubs returns all hubs.
+func (s *Sandbox) Hubs() []*Cluster { return s.hubs }
+
+// Clusters returns the managed clusters, with HubAs also the hub under its name as a managed cluster.
+func (s *Sandbox) Clusters() []*Cluster { return s.clusters }
+
+// Cluster returns the hub or managed cluster with this name, for example cluster1.
+func (s *Sandbox) Cluster(t testing.TB, name string) *Cluster {
+	t.Helper()
+	found, err := s.find(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func (s *Sandbox) find(name string) (*Cluster, error) {
+	var names []string
+	for _, cluster := range append(s.Hubs(), s.clusters...) {
+		if cluster.name == name {
+			return cluster, nil
+		}
+		names = append(names, cluster.name)
+	}
+	return nil, fmt.Errorf("no cluster %q in this sandbox: there are %s", name, strings.Join(names, ", "))
+}
+
+// command returns a command of ocm-sandbox.
+func (s *Sandbox) command(name string, args ...string) *exec.Cmd {
+	return exec.Command(s.program.path, append(append(s.program.flags(s.dir), name), args...)...)
+}
+
+// commandLine returns a command of ocm-sandbox as a user would type it.
+func (s *Sandbox) commandLine(name string) string {
+	return s.program.path + " --dir=" + s.dir + " " + name
+}
+
+// run runs a command of ocm-sandbox and returns its output. The error has its message.
+func (s *Sandbox) run(ctx context.Context, name string, args ...string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
+	defer cancel()
+	return output(ctx, s.command(name, args...))
+}
+
+// output runs a command, which is interrupted when ctx ends, and returns its output.
+func output(ctx context.Context, cmd *exec.Cmd) ([]byte, error) {
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	cmd.WaitDelay = interruptGrace
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("run %s: %w", cmd.Path, err)
+	}
+	stop := context.AfterFunc(ctx, func() { _ = cmd.Process.Signal(os.Interrupt) })
+	defer stop()
+	if err := cmd.Wait(); err != nil {
+		return nil, errors.Join(context.Cause(ctx), commandError(cmd, err, stderr.String()))
+	}
+	return stdout.Bytes(), nil
+}
+
+// commandError returns the message of a command that failed.
+func commandError(cmd *exec.Cmd, err error, stderr string) error {
+	message := strings.TrimPrefix(strings.TrimSpace(stderr), "error: ")
+	return fmt.Errorf("%s: %w: %s", strings.Join(cmd.Args, " "), err, message)
+}
+
+// holder is a running ocm-sandbox up --until-eof.
+type holder struct {
+	cmd    *exec.Cmd
+	stdin  io.Closer
+	stderr *bytes.Buffer
+}
+
+// hold starts the command and waits until it closes its standard output: the sandbox is ready, or the
+// command has ended without one. The kernel closes the command's standard input when this process ends,
+// even if it is killed.
+func hold(ctx context.Context, cmd *exec.Cmd, log io.Writer) (*holder, error) {
+	h := &holder{cmd: cmd, stderr: &bytes.Buffer{}}
+	cmd.Stderr = h.stderr
+	cmd.WaitDelay = interruptGrace
+	// a session of its own: a signal to this process's group does not kill it
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, fmt.Errorf("start a sandbox: %w", err)
+	}
+	h.stdin = stdin
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, fmt.Errorf("start a sandbox: %w", err)
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start a sandbox: %w", err)
+	}
+	stop := context.AfterFunc(ctx, func() { _ = stdin.Close() })
+	defer stop()
+	_, _ = io.Copy(log, stdout) // the command's own error matters
+	return h, nil
+}
+
+// release ends the sandbox and waits for that.
+func (h *holder) release() error {
+	_ = h.stdin.Close() // a command that has ended has closed it
+	timer := time.AfterFunc(endTimeout, func() { _ = h.cmd.Process.Kill() })
+	defer timer.Stop()
+	if err := h.cmd.Wait(); err != nil {
+		return commandError(h.cmd, err, h.stderr.String())
+	}
+	return nil
+}
+
+// do runs a command of ocm-sandbox, also after the end of the test's context.
+func (s *Sandbox) do(t testing.TB, name string, args ...string) []byte {
+	t.Helper()
+	out, err := s.run(context.WithoutCancel(t.Context()), name, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
