@@ -80,6 +80,7 @@ type HubOptions struct {
 // Hub is OCM's part on the hub.
 type Hub struct {
 	HubOptions
+	layout   layout
 	webhooks map[string]Network // by the servers' names
 	programs []process.Spec
 }
@@ -87,7 +88,7 @@ type Hub struct {
 // InstallHub writes OCM's CRDs and RBAC to the hub and prepares its programs. The hub's API server calls
 // the admission webhooks only after EnableWebhooks.
 func InstallHub(ctx context.Context, options HubOptions) (*Hub, error) {
-	h := &Hub{HubOptions: options, webhooks: map[string]Network{}}
+	h := &Hub{HubOptions: options, layout: layoutOf(options.Manifests), webhooks: map[string]Network{}}
 	for _, step := range []func(context.Context) error{h.attachWebhooks, h.apply, h.prepareWebhooks, h.prepareControllers} {
 		if err := step(ctx); err != nil {
 			return nil, fmt.Errorf("install OCM on %s: %w", h.Cluster.Name, err)
@@ -101,10 +102,8 @@ func (h *Hub) apply(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, crds := range []string{"cluster-manager/hub/crds/*.yaml", "cluster-manager/operator/*.crd.yaml"} {
-		if err := h.applyWithURLs(ctx, applier, crds); err != nil {
-			return err
-		}
+	if err := h.applyWithURLs(ctx, applier, append(slices.Clone(h.layout.crds), "cluster-manager/operator/*.crd.yaml")...); err != nil {
+		return err
 	}
 	return h.applyRBAC(ctx, applier)
 }
@@ -113,13 +112,7 @@ func (h *Hub) applyRBAC(ctx context.Context, applier *apply.Applier) error {
 	v := defaultValues()
 	v.ClusterProfileEnabled = h.FeatureGates[registrationController]["ClusterProfile"]
 	v.ClusterImporterEnabled = h.FeatureGates[registrationController]["ClusterImporter"]
-	rendered, err := render(h.Manifests, v,
-		"cluster-manager/hub/registration/*clusterrole*.yaml",
-		"cluster-manager/hub/placement/clusterrole*.yaml",
-		"cluster-manager/hub/work/*clusterrole*.yaml",
-		"cluster-manager/hub/addon-manager/clusterrole*.yaml",
-		"cluster-manager/hub/addon-manager/work-executor-*.yaml",
-	)
+	rendered, err := render(h.Manifests, v, h.layout.rbac...)
 	if err != nil {
 		return err
 	}

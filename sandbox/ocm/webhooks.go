@@ -44,15 +44,15 @@ type webhookServer struct {
 // registrationWebhook is the name of the webhook server for ManagedClusters.
 const registrationWebhook = "registration-webhook"
 
-var webhookServers = []webhookServer{
-	{"addon-webhook", "addon", addonWebhookSA, ""},
-	{registrationWebhook, "registration", registrationWebhookSA, registrationController},
-	{"work-webhook", "work", workWebhookSA, workController},
-}
+var (
+	addonServer        = webhookServer{"addon-webhook", "addon", addonWebhookSA, ""}
+	registrationServer = webhookServer{registrationWebhook, "registration", registrationWebhookSA, registrationController}
+	workServer         = webhookServer{"work-webhook", "work", workWebhookSA, workController}
+)
 
 // attachWebhooks gives each webhook server its own network.
 func (h *Hub) attachWebhooks(context.Context) error {
-	for _, server := range webhookServers {
+	for _, server := range h.layout.servers {
 		network, err := h.Attach(server.name)
 		if err != nil {
 			return err
@@ -64,7 +64,7 @@ func (h *Hub) attachWebhooks(context.Context) error {
 
 // prepareWebhooks creates the certificates and the specifications of the webhook servers.
 func (h *Hub) prepareWebhooks(ctx context.Context) error {
-	for _, server := range webhookServers {
+	for _, server := range h.layout.servers {
 		network := h.webhooks[server.name]
 		certificates, err := h.writeWebhookCertificate(server.name, network.IP())
 		if err != nil {
@@ -106,7 +106,7 @@ func (h *Hub) writeWebhookCertificate(name string, ip netip.Addr) (string, error
 func (h *Hub) EnableWebhooks(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, webhooksTimeout)
 	defer cancel()
-	for _, server := range webhookServers {
+	for _, server := range h.layout.servers {
 		if err := waitListening(ctx, webhookAddress(h.webhooks[server.name])); err != nil {
 			return fmt.Errorf("wait for %s/%s: %w", h.Cluster.Name, server.name, err)
 		}
@@ -115,7 +115,7 @@ func (h *Hub) EnableWebhooks(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := h.applyWithURLs(ctx, applier, "cluster-manager/hub/*/webhook-*configuration.yaml"); err != nil {
+	if err := h.applyWithURLs(ctx, applier, h.layout.webhooks...); err != nil {
 		return fmt.Errorf("enable OCM's webhooks on %s: %w", h.Cluster.Name, err)
 	}
 	return nil
@@ -141,14 +141,14 @@ func waitListening(ctx context.Context, address netip.AddrPort) error {
 	return nil
 }
 
-// applyWithURLs applies OCM's manifests that match the pattern, with the URLs of the webhook servers in
+// applyWithURLs applies OCM's manifests that match the patterns, with the URLs of the webhook servers in
 // place of their Services, which the sandbox does not have.
-func (h *Hub) applyWithURLs(ctx context.Context, applier *apply.Applier, pattern string) error {
+func (h *Hub) applyWithURLs(ctx context.Context, applier *apply.Applier, patterns ...string) error {
 	v := defaultValues()
 	v.AddonAPIServiceCABundle = base64.StdEncoding.EncodeToString(h.Cluster.Authority.PEM())
 	v.RegistrationAPIServiceCABundle = v.AddonAPIServiceCABundle
 	v.RegistrationWebhook.Port = webhookPort
-	rendered, err := render(h.Manifests, v, pattern)
+	rendered, err := render(h.Manifests, v, patterns...)
 	if err != nil {
 		return err
 	}
