@@ -165,5 +165,5 @@ func checkAPIs(host string, needed []API, resources Resources) error {
 			"(kubectl apply -f deploy/base/crds, or upgrade the Helm chart)", host, strings.Join(own, ", "))
 	}
 	return fmt.Errorf("the cluster at %s is not a hub of Open Cluster Management, or its version is too old: it does not serve %s: "+
-		"install OCM there (for example with clusteradm init), or point --kubeconfig at a hub", host, strings.Join(missing, ", "))
+		"install OCM v1.2 or later there (for example with clusteradm init), or point --kubeconfig at a hub", host, strings.Join(missing, ", "))
 }

@@ -79,6 +79,7 @@ func TestAwaitHub(t *testing.T) {
 		{name: "a cluster without OCM", reason: "waiting would not help", handler: serve(nil), err: "is not a hub of Open Cluster Management"},
 		{name: "a hub that is too old", reason: "names what is missing", handler: serve(old),
 			err: "does not serve addondeploymentconfigs.addon.open-cluster-management.io/v1beta1, "},
+		{name: "a hub that is too old", reason: "tells the version that is needed", handler: serve(old), err: "install OCM v1.2 or later there"},
 		{name: "without the add-on's CRDs", reason: "it is a hub, so OCM is not what is missing", handler: serve(withoutOwn),
 			err: "does not serve configmapmirrors.helloworld.open-cluster-management.io/v1alpha1: the add-on's CRDs are missing: apply those of this version"},
 		{name: "wrong credentials", reason: "waiting would not help", handler: status(http.StatusUnauthorized), err: "check the credentials"},
