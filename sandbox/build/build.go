@@ -31,9 +31,11 @@ type Options struct {
 	// Module is the directory of the Go module that pins the programs. If it is empty, the
 	// embedded pins count.
 	Module string
-	// Out is the directory that the programs are written to. If it is empty, it is that of Dir. Without
-	// a Module nothing is written to it: it has to have the programs.
+	// Out is the directory that the programs are written to. If it is empty, it is bin/sandbox, and without a Module below
+	// the user's cache directory. A given one without a Module is not written to: it has to have the programs.
 	Out string
+	// Versions are those of the programs, if they differ from the embedded pins.
+	Versions Versions
 	// Only lists the programs to build; empty means those that every sandbox runs.
 	Only []string
 	// Fleet adds the program that only a sandbox with a fleet runs.
@@ -77,6 +79,9 @@ func Programs(ctx context.Context, options Options) (string, error) {
 	if bad := unknown(options.Only); len(bad) > 0 {
 		return "", fmt.Errorf("no such program: %s", strings.Join(bad, ", "))
 	}
+	if err := options.Versions.validate(options); err != nil {
+		return "", err
+	}
 	b := &builder{Options: options, started: time.Now(), embedded: options.Module == "" && options.Out == ""}
 	if err := b.resolve(); err != nil {
 		return "", err
@@ -111,7 +116,7 @@ func (b *builder) list() []program {
 // is needed, when there is nothing to do.
 func (b *builder) complete(ctx context.Context) error {
 	if b.embedded {
-		b.fingerprint = pinsKey()
+		b.fingerprint = pinsKey(b.Versions)
 	} else if err := b.inspect(ctx); err != nil {
 		return err
 	}
@@ -131,10 +136,7 @@ func (b *builder) complete(ctx context.Context) error {
 		return err
 	}
 	if b.embedded {
-		if err := writePins(b.Module); err != nil {
-			return err
-		}
-		if err := b.inspect(ctx); err != nil {
+		if err := b.writeModules(ctx); err != nil {
 			return err
 		}
 	}
@@ -147,6 +149,17 @@ func (b *builder) complete(ctx context.Context) error {
 		return nil
 	}
 	return b.manifests()
+}
+
+// writeModules writes the modules in which the programs of the embedded pins are built, and reads them.
+func (b *builder) writeModules(ctx context.Context) error {
+	if err := writePins(b.Module); err != nil {
+		return err
+	}
+	if err := b.deriveModules(ctx); err != nil {
+		return err
+	}
+	return b.inspect(ctx)
 }
 
 // pending reports whether a wanted program, or OCM's manifests, are missing or out of date.
@@ -200,7 +213,7 @@ type builder struct {
 
 // resolve sets the directories, as absolute paths, because go runs in the directory Module.
 func (b *builder) resolve() (err error) {
-	if b.Out, err = Dir(b.Module, b.Out); err != nil {
+	if b.Out, err = directory(b.Module, b.Out, b.Versions); err != nil {
 		return err
 	}
 	if b.embedded {
@@ -220,13 +233,14 @@ func (b *builder) resolve() (err error) {
 // inspect reads the versions from the module and, unless the pins are the embedded ones, computes a
 // fingerprint of all inputs of the programs.
 func (b *builder) inspect(ctx context.Context) (err error) {
-	if b.kubernetes, err = b.goCommand(ctx, "list", "-m", "-f", "{{.Version}}", "k8s.io/kubernetes"); err != nil {
+	if b.kubernetes, err = b.listModule(ctx, "{{.Version}}", kubernetesModule); err != nil {
 		return err
 	}
-	if _, err = b.goCommand(ctx, "mod", "download", "open-cluster-management.io/ocm"); err != nil {
+	ocm, _ := b.moduleOf(ocmModule)
+	if _, err = b.goIn(ctx, ocm, "mod", "download", ocmModule); err != nil {
 		return err
 	}
-	if b.ocmDir, err = b.goCommand(ctx, "list", "-m", "-f", "{{.Dir}}", "open-cluster-management.io/ocm"); err != nil {
+	if b.ocmDir, err = b.listModule(ctx, "{{.Dir}}", ocmModule); err != nil {
 		return err
 	}
 	b.flags = linkFlags(b.kubernetes)
@@ -248,6 +262,12 @@ func (b *builder) inspect(ctx context.Context) (err error) {
 	_, _ = io.WriteString(hash, version+b.flags)
 	b.fingerprint = hex.EncodeToString(hash.Sum(nil))
 	return nil
+}
+
+// listModule returns what the format of go list tells of a module.
+func (b *builder) listModule(ctx context.Context, format, module string) (string, error) {
+	dir, flags := b.moduleOf(module)
+	return b.goIn(ctx, dir, append([]string{"list", "-m", "-f", format}, append(flags, module)...)...)
 }
 
 // fingerprintOf returns a fingerprint of all inputs of the program.
@@ -320,7 +340,7 @@ func (b *builder) build(ctx context.Context, p program, n int, fingerprint strin
 	if err := b.forget(p.name); err != nil {
 		return err
 	}
-	module := b.Module
+	module, flags := b.moduleOf(p.pkg)
 	if p.fleet && b.embedded {
 		var err error
 		if module, err = b.downloadFleet(ctx); err != nil {
@@ -335,7 +355,7 @@ func (b *builder) build(ctx context.Context, p program, n int, fingerprint strin
 	}()
 	// under another name until it is complete: a sandbox may run the old program
 	unfinished := filepath.Join(b.Out, "."+p.name+".new")
-	_, err := b.goIn(ctx, module, "build", "-trimpath", "-ldflags", b.flags, "-o", unfinished, p.pkg)
+	_, err := b.goIn(ctx, module, append(append([]string{"build"}, flags...), "-trimpath", "-ldflags", b.flags, "-o", unfinished, p.pkg)...)
 	close(done)
 	<-beating
 	if err == nil {

@@ -33,10 +33,10 @@ const (
 // defaultOut is the directory of the programs of a given module.
 const defaultOut = "bin/sandbox"
 
-// Dir returns the directory of the programs, by the flags --module and --programs, which may be
+// directory returns that of the programs, by the flags --module and --programs, which may be
 // empty. Without both it is a directory of the user's cache that all repositories share. Programs
-// with other pins have another one.
-func Dir(module, programs string) (string, error) {
+// with other pins or versions have another one.
+func directory(module, programs string, versions Versions) (string, error) {
 	switch {
 	case programs != "":
 		return programs, nil
@@ -47,14 +47,14 @@ func Dir(module, programs string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("find the user's cache directory (set HOME or XDG_CACHE_HOME): %w", err)
 	}
-	return filepath.Join(cache, "ocm-sandbox", pinsKey()), nil
+	return filepath.Join(cache, "ocm-sandbox", pinsKey(versions)), nil
 }
 
 // pinsKey returns a fingerprint of what determines the programs, apart from the version of Go: every
 // version that can build them will do, and repositories with different ones share them.
-func pinsKey() string {
+func pinsKey(versions Versions) string {
 	hash := sha256.New()
-	for _, content := range [][]byte{pinsMod, pinsSum, []byte(fmt.Sprint(programs, manifestSources, runtime.GOARCH))} {
+	for _, content := range [][]byte{pinsMod, pinsSum, []byte(fmt.Sprint(programs, manifestSources, runtime.GOARCH, versions))} {
 		_, _ = fmt.Fprintf(hash, "%d\n%s", len(content), content)
 	}
 	return hex.EncodeToString(hash.Sum(nil))[:16]

@@ -36,21 +36,21 @@ func TestPins(t *testing.T) {
 	}
 }
 
-func TestDir(t *testing.T) {
+func TestDirectory(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", "/cache")
 	for _, test := range []struct{ name, module, programs, want string }{
-		{"neither", "", "", "/cache/ocm-sandbox/" + pinsKey()},
+		{"neither", "", "", "/cache/ocm-sandbox/" + pinsKey(Versions{})},
 		{"a module", "programs", "", "bin/sandbox"},
 		{"a directory", "", "there", "there"},
 		{"both", "programs", "there", "there"},
 	} {
-		if got, err := Dir(test.module, test.programs); got != test.want || err != nil {
-			t.Errorf("%s: Dir = %q, %v, want %q", test.name, got, err, test.want)
+		if got, err := directory(test.module, test.programs, Versions{}); got != test.want || err != nil {
+			t.Errorf("%s: directory = %q, %v, want %q", test.name, got, err, test.want)
 		}
 	}
 	t.Setenv("XDG_CACHE_HOME", "")
 	t.Setenv("HOME", "")
-	if _, err := Dir("", ""); err == nil || !strings.Contains(err.Error(), "set HOME or XDG_CACHE_HOME") {
+	if _, err := directory("", "", Versions{}); err == nil || !strings.Contains(err.Error(), "set HOME or XDG_CACHE_HOME") {
 		t.Errorf("without a home: %v, want what to set", err)
 	}
 }

@@ -60,7 +60,7 @@ func Up(ctx context.Context, options Options) error {
 
 func start(ctx context.Context, options Options, dir *statedir.Dir) error {
 	programs, err := build.Programs(ctx, build.Options{
-		Module: options.Module, Out: options.Programs, Fleet: options.Fleet.Clusters > 0, Progress: options.Out,
+		Module: options.Module, Out: options.Programs, Versions: options.Versions, Fleet: options.Fleet.Clusters > 0, Progress: options.Out,
 	})
 	if err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"open-cluster-management.io/helloworld-addon/sandbox/build"
 	"open-cluster-management.io/helloworld-addon/sandbox/images"
 	"open-cluster-management.io/helloworld-addon/sandbox/ocm"
 	"open-cluster-management.io/helloworld-addon/sandbox/supervisor"
@@ -36,6 +37,8 @@ type Options struct {
 	// Programs is the directory of the built programs, Module the Go module that
 	// pins them. Each may be empty: see build.Options.
 	Programs, Module string
+	// Versions are those of OCM and Kubernetes.
+	Versions build.Versions
 	// Clusters is the number of managed clusters.
 	Clusters int
 	// Hubs is the number of hubs. With more than one each managed cluster chooses

@@ -65,9 +65,13 @@ func (m *Managed) override(file, value string) string {
 	return strings.TrimSpace(string(content))
 }
 
-// authFlags returns the registration agent's flags about add-ons.
+// authFlags returns the registration agent's flags about add-ons. OCM v1.0 knows certificates alone, the default, and
+// no flag for them.
 func (m *Managed) authFlags() []string {
-	flags := []string{"--addon-kubeclient-registration-auth=" + m.override(AuthFile, m.Agents.AddonAuth)}
+	var flags []string
+	if auth := m.override(AuthFile, m.Agents.AddonAuth); auth != AuthCSR {
+		flags = append(flags, "--addon-kubeclient-registration-auth="+auth)
+	}
 	if life := m.Agents.AddonTokenLife; life > 0 {
 		flags = append(flags, fmt.Sprintf("--addon-token-expiration-seconds=%d", int64(life.Seconds())))
 	}

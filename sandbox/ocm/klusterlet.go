@@ -12,16 +12,12 @@ const shortestHubTimeout = 180
 
 // klusterlet describes the agents as OCM's operator would have started them.
 func (m *Managed) klusterlet() description {
-	driver := &operatorv1.AddOnRegistrationDriver{AuthType: m.override(AuthFile, m.Agents.AddonAuth)}
-	if life := m.Agents.AddonTokenLife; life > 0 {
-		driver.Token = &operatorv1.TokenConfig{ExpirationSeconds: int64(life.Seconds())}
-	}
 	spec := operatorv1.KlusterletSpec{
 		Namespace: agentNamespace, ClusterName: m.override(NameFile, m.Name),
 		DeployOption: operatorv1.KlusterletDeployOption{Mode: operatorv1.InstallModeDefault},
 		RegistrationConfiguration: &operatorv1.RegistrationConfiguration{
 			FeatureGates:                      m.FeatureGates.list(registrationAgent),
-			AddOnKubeClientRegistrationDriver: driver,
+			AddOnKubeClientRegistrationDriver: m.addonDriver(),
 		},
 		WorkConfiguration: &operatorv1.WorkAgentConfiguration{
 			FeatureGates:                           m.FeatureGates.list(workAgent),
@@ -41,6 +37,20 @@ func (m *Managed) klusterlet() description {
 		running(operatorv1.ConditionKlusterletAvailable, metav1.ConditionTrue, operatorv1.ReasonKlusterletAvailable,
 			operatorv1.ReasonKlusterletNoAvailablePods, m.registration, m.work),
 	}}
+}
+
+// addonDriver describes how add-ons get their credentials. It is nil for certificates, the default: OCM v1.0 has no
+// field for another way.
+func (m *Managed) addonDriver() *operatorv1.AddOnRegistrationDriver {
+	auth, life := m.override(AuthFile, m.Agents.AddonAuth), m.Agents.AddonTokenLife
+	if auth == AuthCSR && life == 0 {
+		return nil
+	}
+	driver := &operatorv1.AddOnRegistrationDriver{AuthType: auth}
+	if life > 0 {
+		driver.Token = &operatorv1.TokenConfig{ExpirationSeconds: int64(life.Seconds())}
+	}
+	return driver
 }
 
 func (m *Managed) severalHubs(c *operatorv1.RegistrationConfiguration) {

@@ -44,7 +44,7 @@ func TestKlusterlet(t *testing.T) {
 		}},
 		{"changed by commands", func(*Managed) {}, map[string]string{NameFile: "renamed\n", AuthFile: "token\n"}, func(s *operatorv1.KlusterletSpec) {
 			s.ClusterName = "renamed"
-			s.RegistrationConfiguration.AddOnKubeClientRegistrationDriver.AuthType = "token"
+			s.RegistrationConfiguration.AddOnKubeClientRegistrationDriver = &operatorv1.AddOnRegistrationDriver{AuthType: "token"}
 		}},
 		{"several hubs", func(m *Managed) { m.Hubs = []*clientcmdapi.Config{{CurrentContext: "hub"}, {CurrentContext: "hub2"}} }, nil,
 			func(s *operatorv1.KlusterletSpec) {
@@ -64,9 +64,8 @@ func TestKlusterlet(t *testing.T) {
 		}
 		want := &operatorv1.KlusterletSpec{
 			Namespace: "open-cluster-management-agent", ClusterName: "cluster1",
-			DeployOption: operatorv1.KlusterletDeployOption{Mode: "Default"},
-			RegistrationConfiguration: &operatorv1.RegistrationConfiguration{
-				AddOnKubeClientRegistrationDriver: &operatorv1.AddOnRegistrationDriver{AuthType: "csr"}},
+			DeployOption:              operatorv1.KlusterletDeployOption{Mode: "Default"},
+			RegistrationConfiguration: &operatorv1.RegistrationConfiguration{},
 			WorkConfiguration: &operatorv1.WorkAgentConfiguration{StatusSyncInterval: &metav1.Duration{Duration: time.Minute},
 				AppliedManifestWorkEvictionGracePeriod: &metav1.Duration{Duration: 30 * time.Second}},
 		}

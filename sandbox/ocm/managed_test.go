@@ -58,19 +58,24 @@ func TestWithoutBootstrapSecret(t *testing.T) {
 }
 
 func TestRegistrationFlags(t *testing.T) {
-	own := []string{"--spoke-cluster-name=cluster1", "--addon-kubeclient-registration-auth=csr"}
+	const name, token = "--spoke-cluster-name=cluster1", "--addon-kubeclient-registration-auth=token"
 	for _, test := range []struct {
-		name, file string
-		want       []string
+		name, file, auth string
+		want             []string
 	}{
-		{"no file", "", own},
-		{"flags were taken away", "\n", own},
-		{"flags come last, so that they override", "--client-cert-expiration-seconds=3600\n--cluster-annotations=a=b c\n",
-			append(own[:2:2], "--client-cert-expiration-seconds=3600", "--cluster-annotations=a=b c")},
+		{"no file", "", "", []string{name}},
+		{"tokens in place of certificates", "", "token", []string{name, token}},
+		{"certificates again", "", "csr", []string{name}},
+		{"flags were taken away", "\n", "", []string{name}},
+		{"flags come last, so that they override", "--client-cert-expiration-seconds=3600\n--cluster-annotations=a=b c\n", "token",
+			[]string{name, token, "--client-cert-expiration-seconds=3600", "--cluster-annotations=a=b c"}},
 	} {
 		m, _ := newManaged(t)
-		if test.file != "" {
-			if err := os.WriteFile(filepath.Join(m.Cluster.Dir, RegistrationFlagsFile), []byte(test.file), 0o600); err != nil {
+		for file, content := range map[string]string{RegistrationFlagsFile: test.file, AuthFile: test.auth} {
+			if content == "" {
+				continue
+			}
+			if err := os.WriteFile(filepath.Join(m.Cluster.Dir, file), []byte(content), 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}

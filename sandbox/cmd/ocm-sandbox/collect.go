@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"open-cluster-management.io/helloworld-addon/sandbox/build"
 	"open-cluster-management.io/helloworld-addon/sandbox/collect"
 	"open-cluster-management.io/helloworld-addon/sandbox/launcher"
 	"open-cluster-management.io/helloworld-addon/sandbox/statedir"
@@ -100,14 +99,7 @@ func environment(options *launcher.Options) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	programs, err := build.Dir(options.Module, options.Programs)
-	if err != nil {
-		return nil, err
-	}
-	if programs, err = filepath.Abs(programs); err != nil {
-		return nil, fmt.Errorf("path of the programs: %w", err)
-	}
-	return launcher.Environment(dir, programs, os.Getenv("PATH"), record.Clusters), nil
+	return launcher.Environment(dir, record.Programs, os.Getenv("PATH"), record.Clusters), nil
 }
 
 // quote quotes a word for a POSIX shell.

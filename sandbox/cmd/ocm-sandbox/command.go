@@ -33,6 +33,10 @@ func command() *cobra.Command {
 		"directory of the built programs (default: one in the user's cache; with --module: bin/sandbox)")
 	root.PersistentFlags().StringVar(&options.Module, "module", "",
 		"directory of a Go module that pins the programs (default: the pins that are part of this program)")
+	root.PersistentFlags().StringVar(&options.Versions.OCM, "ocm-version", "",
+		"run another version of OCM than the pinned one, for example v1.0.0")
+	root.PersistentFlags().StringVar(&options.Versions.Kubernetes, "kubernetes-version", "",
+		"run another version of Kubernetes than the pinned one, for example v1.33.9")
 	root.AddCommand(upCommand(options), downCommand(options), setupCommand(options), buildCommand(options), imageCommand(options),
 		runCommand(options), collectCommand(options), envCommand(options), guardCommand(),
 		statusCommand(options), superviseCommand(options))
@@ -128,7 +132,7 @@ func buildCommand(options *launcher.Options) *cobra.Command {
 		Short: "Build all or some of the programs that a sandbox runs",
 		RunE: func(cmd *cobra.Command, names []string) error {
 			_, err := build.Programs(cmd.Context(), build.Options{
-				Module: options.Module, Out: options.Programs, Only: names, Progress: options.Out,
+				Module: options.Module, Out: options.Programs, Versions: options.Versions, Only: names, Progress: options.Out,
 			})
 			return err
 		},

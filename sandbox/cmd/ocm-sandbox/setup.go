@@ -26,7 +26,7 @@ func setupCommand(options *launcher.Options) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			dir, err := build.Programs(cmd.Context(), build.Options{
-				Module: options.Module, Out: options.Programs, Fleet: fleet, Progress: options.Out,
+				Module: options.Module, Out: options.Programs, Versions: options.Versions, Fleet: fleet, Progress: options.Out,
 			})
 			if err != nil {
 				return err
