@@ -71,7 +71,7 @@ func (p *Process) Exec(ctx context.Context, spec ExecSpec, stdout, stderr io.Wri
 			return e.cmd.Start()
 		})
 	}
-	err := launch(ctx, order{Spec: inside, Join: true}, e.cmd, run)
+	_, err := launch(ctx, order{Spec: inside, Join: true}, e.cmd, run)
 	for _, c := range given {
 		c.Close()
 	}

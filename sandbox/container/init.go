@@ -51,7 +51,7 @@ func Init() error {
 	if err := prepare(); err != nil {
 		return refuse(to, o, ReasonCreate, err)
 	}
-	report{Executing: true}.write(to)
+	report{Executing: true, Mounts: mountNamespace()}.write(to)
 	if o.Rehearse {
 		return nil
 	}
@@ -159,14 +159,16 @@ type order struct {
 // report is the message from Init to Start. The last one counts. Executing is sent
 // before exec, because a successful exec ends Init.
 type report struct {
-	Executing       bool   `json:",omitempty"`
+	Executing bool `json:",omitempty"`
+	// Mounts is the number of the mount namespace.
+	Mounts          uint64 `json:",omitempty"`
 	Reason, Message string `json:",omitempty"`
 	Code            int    `json:",omitempty"`
 }
 
-// readReport reads reports until the pipe is closed, which exec does. It returns nil
-// if the program runs.
-func readReport(r io.Reader, id string) error {
+// readReport reads reports until the pipe is closed, which exec does. If the program runs, it
+// returns the number of its mount namespace.
+func readReport(r io.Reader, id string) (mounts uint64, err error) {
 	var last report
 	for decoder := json.NewDecoder(r); ; {
 		err := decoder.Decode(&last)
@@ -174,16 +176,16 @@ func readReport(r io.Reader, id string) error {
 			break
 		}
 		if err != nil {
-			return &StartError{Reason: ReasonCreate, ID: id, Err: fmt.Errorf("read the report of %s: %w", InitArg, err)}
+			return 0, &StartError{Reason: ReasonCreate, ID: id, Err: fmt.Errorf("read the report of %s: %w", InitArg, err)}
 		}
 	}
 	switch {
 	case last.Reason != "":
-		return &StartError{Reason: last.Reason, ID: id, Code: last.Code, Err: errors.New(last.Message)}
+		return 0, &StartError{Reason: last.Reason, ID: id, Code: last.Code, Err: errors.New(last.Message)}
 	case !last.Executing:
-		return &StartError{Reason: ReasonCreate, ID: id, Err: errEarlyEnd}
+		return 0, &StartError{Reason: ReasonCreate, ID: id, Err: errEarlyEnd}
 	}
-	return nil
+	return last.Mounts, nil
 }
 
 // errEarlyEnd means that Init was killed, or that main did not call it.

@@ -74,6 +74,21 @@ func probe(args []string) int {
 			return failed(err)
 		}
 		fmt.Println("started")
+	case "busy":
+		child := exec.Command("/proc/self/exe")
+		child.Args = []string{probeName, "spin"}
+		if err := child.Run(); err != nil {
+			return failed(err)
+		}
+		fmt.Println("child ended")
+	case "spin":
+		for end := time.Now().Add(time.Minute); time.Now().Before(end); {
+			var used unix.Rusage
+			if unix.Getrusage(unix.RUSAGE_SELF, &used) == nil && used.Utime.Nano()+used.Stime.Nano() > int64(300*time.Millisecond) {
+				return 0
+			}
+		}
+		return 1
 	case "cat":
 		_, err := io.Copy(os.Stdout, os.Stdin)
 		fmt.Fprint(os.Stderr, "copied")

@@ -34,6 +34,7 @@ type Process struct {
 	spec     Spec
 	stdin    io.WriteCloser
 	terminal *os.File // nil without a terminal
+	mounts   uint64   // the number of the container's mount namespace
 	wait     func() (Exit, error)
 }
 
@@ -86,7 +87,7 @@ func start(ctx context.Context, o order, ns *network.Namespace, stdout, stderr i
 	cmd.Stdout, cmd.Stderr = out.sink(stdout), out.sink(stderr)
 	input, err := p.openStdin()
 	if err == nil {
-		err = launch(ctx, o, cmd, run)
+		p.mounts, err = launch(ctx, o, cmd, run)
 	}
 	if input != nil {
 		input.Close()
@@ -111,7 +112,7 @@ func (p *Process) startOnTerminal(ctx context.Context, o order, run func() error
 	}
 	ours, theirs := os.NewFile(uintptr(pair[0]), "terminal socket"), os.NewFile(uintptr(pair[1]), "terminal socket")
 	defer ours.Close()
-	err = launch(ctx, o, p.cmd, run, theirs)
+	p.mounts, err = launch(ctx, o, p.cmd, run, theirs)
 	theirs.Close()
 	if err != nil {
 		return err
@@ -157,9 +158,11 @@ func (p *Process) closeStdin() {
 }
 
 // launch starts the command, which inherits the further files from fd 5 on, and waits for
-// its report that the program runs.
-func launch(ctx context.Context, o order, cmd *exec.Cmd, run func() error, further ...*os.File) error {
-	fail := func(err error) error { return &StartError{Reason: ReasonCreate, ID: o.Spec.ID, Err: err} }
+// its report that the program runs. It returns the number of the program's mount namespace.
+func launch(ctx context.Context, o order, cmd *exec.Cmd, run func() error, further ...*os.File) (mounts uint64, err error) {
+	fail := func(err error) (uint64, error) {
+		return 0, &StartError{Reason: ReasonCreate, ID: o.Spec.ID, Err: err}
+	}
 	orderRead, orderWrite, err := os.Pipe()
 	if err != nil {
 		return fail(fmt.Errorf("create a pipe: %w", err))
@@ -183,19 +186,19 @@ func launch(ctx context.Context, o order, cmd *exec.Cmd, run func() error, furth
 	// An error means that the reader has ended; readReport returns why.
 	_ = json.NewEncoder(orderWrite).Encode(o)
 	orderWrite.Close()
-	err = readReport(reportRead, o.Spec.ID)
+	mounts, err = readReport(reportRead, o.Spec.ID)
 	if !stop() {
-		err = fail(fmt.Errorf("start canceled: %w", context.Cause(ctx)))
+		_, err = fail(fmt.Errorf("start canceled: %w", context.Cause(ctx)))
 	}
 	if err == nil {
-		return nil
+		return mounts, nil
 	}
 	_ = cmd.Process.Kill()
 	ended := cmd.Wait()
 	if errors.Is(err, errEarlyEnd) {
 		return fail(fmt.Errorf("%w: %w", errEarlyEnd, ended))
 	}
-	return err
+	return 0, err
 }
 
 // Pid returns the program's process id in the caller's PID namespace.

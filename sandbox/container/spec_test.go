@@ -151,7 +151,7 @@ func TestReadReport(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			got := ""
-			if err := readReport(strings.NewReader(tt.report), "c"); err != nil {
+			if _, err := readReport(strings.NewReader(tt.report), "c"); err != nil {
 				got = err.Error()
 			}
 			if got != tt.want {

@@ -3,9 +3,11 @@
 package integration
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -20,6 +22,7 @@ func TestPods(t *testing.T) {
 		"terminal": (*sandbox).testTerminal,
 		"debug":    (*sandbox).testDebug,
 		"sidecars": (*sandbox).testSidecars,
+		"top":      (*sandbox).testTop,
 	} {
 		t.Run(name, func(t *testing.T) { test(&sandbox{t: t, dir: s.dir}) })
 	}
@@ -139,4 +142,50 @@ func (s *sandbox) testSidecars() {
 		return requireParts(out, err, "Running true 1")
 	})
 	s.must("cluster1", "delete", "job/serving", "--timeout=20s")
+}
+
+const topPod = `
+apiVersion: v1
+kind: Pod
+metadata: {name: busy, namespace: default}
+spec:
+  terminationGracePeriodSeconds: 1
+  containers:
+  - {name: idle, image: tool, command: [/bin/tool, wait]}
+  - {name: spin, image: tool, command: [/bin/tool, spin]}
+`
+
+// kubectl top shows the pod that uses a processor, to whom may see pods.
+func (s *sandbox) testTop() {
+	s.apply("cluster1", topPod)
+	eventually(s.t, "kubectl top pods shows it", func() error {
+		out, err := s.kubectl("cluster1", "top", "pods", "--containers", "--no-headers")
+		if err := requireParts(out, err, "idle", "spin"); err != nil {
+			return err
+		}
+		cpu := map[string]int{}
+		for line := range strings.Lines(out) {
+			fields := strings.Fields(line) // POD NAME CPU MEMORY
+			milli, err := strconv.Atoi(strings.TrimSuffix(fields[2], "m"))
+			if err != nil || !strings.HasSuffix(fields[3], "Mi") {
+				return fmt.Errorf("unexpected line %q: %w", line, err)
+			}
+			cpu[fields[1]] = milli
+		}
+		if cpu["spin"] < 50 || cpu["spin"] <= cpu["idle"] {
+			return fmt.Errorf("the busy container is not above the idle one: %v", cpu)
+		}
+		return nil
+	})
+	if out, err := s.kubectl("cluster1", "top", "nodes"); requireParts(out, err, "cluster1-node") != nil {
+		s.t.Errorf("top nodes: %v\n%s", err, out)
+	}
+	s.must("cluster1", "delete", "pod", "busy", "--timeout=20s")
+	for role, want := range map[string]string{"view": "yes", "system:node-proxier": "no"} {
+		s.must("cluster1", "create", "rolebinding", "top-"+strings.ReplaceAll(role, ":", "-"), "--clusterrole="+role, "--user="+role)
+		out, _ := s.kubectl("cluster1", "auth", "can-i", "list", "pods.metrics.k8s.io", "--as="+role)
+		if out != want {
+			s.t.Errorf("list of the metrics as %s: %s, want %s", role, out, want)
+		}
+	}
 }

@@ -169,6 +169,22 @@ func (testRuntime) Start(ctx context.Context, c Container, in PodNetwork, stdout
 	return testProcess{started}, nil
 }
 
+func (testRuntime) Measure(containers []Process) ([]plan.Usage, error) {
+	processes := make([]*container.Process, len(containers))
+	for i, c := range containers {
+		processes[i] = c.(testProcess).Process
+	}
+	measured, err := container.Measure(processes)
+	if err != nil {
+		return nil, err
+	}
+	usages := make([]plan.Usage, len(measured))
+	for i, u := range measured {
+		usages[i] = plan.Usage(u)
+	}
+	return usages, nil
+}
+
 type testProcess struct{ *container.Process }
 
 func (p testProcess) Signal(s syscall.Signal) error { return p.Process.Signal(s) }

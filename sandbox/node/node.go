@@ -102,7 +102,7 @@ func run(ctx context.Context, options Options, client kubernetes.Interface, reco
 	if err != nil {
 		return err
 	}
-	server, err := newServer(ctx, p)
+	server, err := newServer(ctx, p, object.DeepCopy())
 	if err != nil {
 		return err
 	}

@@ -119,6 +119,8 @@ type Runtime interface {
 	// Start starts a container in the pod's network. The error is about the start
 	// alone; [Process] reports how a started process ends.
 	Start(ctx context.Context, spec Container, network PodNetwork, stdout, stderr io.Writer) (Process, error)
+	// Measure returns the usage of each container, zero for one that has ended.
+	Measure(containers []Process) ([]plan.Usage, error)
 }
 
 // Process is a running container.

@@ -46,7 +46,7 @@ type server struct {
 	streams sync.WaitGroup
 }
 
-func newServer(ctx context.Context, p *provider) (*server, error) {
+func newServer(ctx context.Context, p *provider, node *corev1.Node) (*server, error) {
 	authorities, err := dynamiccertificates.NewDynamicCAContentFromFile("client-ca", p.ClientCAFile)
 	if err != nil {
 		return nil, fmt.Errorf("read the client CA %s: %w", p.ClientCAFile, err)
@@ -68,11 +68,17 @@ func newServer(ctx context.Context, p *provider) (*server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen for the API server: %w", err)
 	}
+	handler := http.NewServeMux()
 	s := &server{listener: tls.NewListener(connections{listener}, config.TLSConfig)}
 	s.http = &http.Server{
-		Handler: nodeutil.WithAuth(auth, s.routes(p)), ReadHeaderTimeout: headerTimeout,
+		Handler: handler, ReadHeaderTimeout: headerTimeout,
 		BaseContext: func(net.Listener) context.Context { return ctx },
 		ConnContext: connectionContext, ConnState: closeTakenOver,
+	}
+	handler.Handle("/", nodeutil.WithAuth(auth, s.routes(p)))
+	metrics := metricsAPI{p, node}.handler()
+	for _, path := range []string{metricsPath, metricsPath + "/", "/openapi/"} {
+		handler.Handle(path, metrics)
 	}
 	return s, nil
 }
@@ -180,12 +186,12 @@ func (p *provider) containerStatus(pod *corev1.Pod, name string) (corev1.Contain
 	return corev1.ContainerStatus{}, errdefs.NotFoundf("pod %s/%s has no container %q", pod.Namespace, pod.Name, name)
 }
 
-// GetStatsSummary returns a summary with the node's name alone: nothing is measured.
+// GetStatsSummary returns a summary with the node's name alone: see metricsAPI.
 func (p *provider) GetStatsSummary(context.Context) (*statsv1alpha1.Summary, error) {
 	return &statsv1alpha1.Summary{Node: statsv1alpha1.NodeStats{NodeName: p.Name}}, nil
 }
 
-// GetMetricsResource returns nothing, because nothing is measured.
+// GetMetricsResource returns nothing: see metricsAPI.
 func (p *provider) GetMetricsResource(context.Context) ([]*dto.MetricFamily, error) { return nil, nil }
 
 // PortForward connects the stream to a port of the pod's own loopback interface

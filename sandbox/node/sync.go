@@ -31,6 +31,7 @@ const (
 func (w *worker) sync(ctx context.Context) time.Time {
 	w.follow(ctx)
 	again := w.advance(ctx, w.Clock.Now())
+	w.publish()
 	w.writer.set(w.view())
 	return again
 }

@@ -44,6 +44,8 @@ type worker struct {
 	// pod is the latest version; leaving is true once the pod is to be removed.
 	pod     *corev1.Pod
 	leaving bool
+	// live are the containers that ran at the end of the last sync.
+	live []*containerRun
 
 	// The fields below belong to the goroutine. refs are the objects that it watches.
 	refs    map[plan.Reference]bool

@@ -29,6 +29,7 @@ type fakeRuntime struct {
 	mu      sync.Mutex
 	started []*fakeProcess
 	err     error
+	clock   *testingclock.FakeClock
 	// exec is a further program in a container, to its end.
 	exec func(ctx context.Context, e Exec) (plan.Exit, error)
 }
@@ -43,6 +44,15 @@ func (r *fakeRuntime) Start(_ context.Context, spec Container, _ PodNetwork, std
 	r.started = append(r.started, p)
 	_, err := io.WriteString(stdout, "started\n")
 	return p, err
+}
+
+// Measure lets every container use half a processor and 1 MiB.
+func (r *fakeRuntime) Measure(containers []Process) ([]plan.Usage, error) {
+	usages := make([]plan.Usage, len(containers))
+	for i := range usages {
+		usages[i] = plan.Usage{CPU: r.clock.Now().Sub(noon) / 2, Memory: 1 << 20}
+	}
+	return usages, nil
 }
 
 func (r *fakeRuntime) count() int {
@@ -145,6 +155,7 @@ func newBench(t *testing.T, pod *corev1.Pod) *bench {
 		t: t, client: fake.NewClientset(pod), clock: testingclock.NewFakeClock(noon),
 		runtime: &fakeRuntime{}, network: fakeNetwork{make(chan struct{})}, events: record.NewFakeRecorder(100),
 	}
+	b.runtime.clock = b.clock
 	s := &shared{
 		Options: Options{
 			StateDir: t.TempDir(), Images: fakeImages{

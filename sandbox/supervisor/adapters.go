@@ -51,6 +51,22 @@ func (runtime) Start(ctx context.Context, c node.Container, in node.PodNetwork, 
 	return containerProcess{started}, nil
 }
 
+func (runtime) Measure(containers []node.Process) ([]plan.Usage, error) {
+	processes := make([]*container.Process, len(containers))
+	for i, c := range containers {
+		processes[i] = c.(containerProcess).Process // of this runtime
+	}
+	measured, err := container.Measure(processes)
+	if err != nil {
+		return nil, err
+	}
+	usages := make([]plan.Usage, len(measured))
+	for i, u := range measured {
+		usages[i] = plan.Usage(u)
+	}
+	return usages, nil
+}
+
 // containerProcess adapts a container's process to node.Process.
 type containerProcess struct{ *container.Process }
 

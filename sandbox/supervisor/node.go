@@ -34,7 +34,10 @@ func (s *supervisor) startNode(starting, running context.Context, group *errgrou
 		}
 		return nil
 	})
-	return waitNodeReady(starting, c, options.Name)
+	if err := waitNodeReady(starting, c, options.Name); err != nil {
+		return err
+	}
+	return installMetrics(starting, c)
 }
 
 func (s *supervisor) nodeOptions(c *member) (node.Options, error) {
@@ -43,7 +46,7 @@ func (s *supervisor) nodeOptions(c *member) (node.Options, error) {
 	if err != nil {
 		return node.Options{}, err
 	}
-	serving, err := c.Authority.Serving("node", c.Address)
+	serving, err := c.Authority.Serving("node", c.Address, metricsHost)
 	if err != nil {
 		return node.Options{}, err
 	}

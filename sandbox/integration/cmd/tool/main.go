@@ -1,4 +1,4 @@
-// Command tool is an image's program for the tests of exec: wait, exit CODE, cat, which
+// Command tool is an image's program for the tests of exec: wait, spin, exit CODE, cat, which
 // copies its input, and print FILE. The tests of images use it, too.
 package main
 
@@ -22,6 +22,10 @@ func run(args []string) error {
 	case len(args) == 1 && args[0] == "wait":
 		time.Sleep(time.Hour)
 		return nil
+	case len(args) == 1 && args[0] == "spin":
+		for {
+			_ = os.Getppid()
+		}
 	case len(args) == 1 && args[0] == "cat":
 		_, err := io.Copy(os.Stdout, os.Stdin)
 		return err
