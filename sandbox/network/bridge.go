@@ -6,9 +6,11 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"sync"
 
 	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 )
 
 // forwarding is the kernel setting of the calling thread's network namespace.
@@ -20,8 +22,15 @@ type Bridge struct {
 	link    netlink.Link
 	gateway netip.Prefix
 
-	mu   sync.Mutex
-	pool *pool
+	mu     sync.Mutex
+	pool   *pool
+	routes []route
+}
+
+// route leads from the bridge's namespaces to a prefix that one of them owns.
+type route struct {
+	to  netip.Prefix
+	via netip.Addr
 }
 
 // NewBridge returns a bridge with the gateway's address, for example 10.201.1.1/24, in
@@ -73,6 +82,44 @@ func EnableForwarding() error {
 	return nil
 }
 
+// AttachOwner is like Attach, and the namespace owns every address of the prefix: programs
+// in it can listen on each. Namespaces that are attached later have a route to the prefix.
+// There is none in the current namespace, so bridges may have the same prefix.
+func (b *Bridge) AttachOwner(name string, prefix netip.Prefix) (*Namespace, error) {
+	ns, err := b.Attach(name)
+	if err != nil {
+		return nil, err
+	}
+	if err := ns.Do(func() error { return own(prefix) }); err != nil {
+		return nil, errors.Join(err, ns.Close())
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.routes = append(b.routes, route{to: prefix, via: ns.ip})
+	return ns, nil
+}
+
+// owned returns the routes to the prefixes that namespaces own.
+func (b *Bridge) owned() []route {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.routes)
+}
+
+// own makes a prefix local to the current namespace, as ip route add local PREFIX dev lo does.
+func own(prefix netip.Prefix) error {
+	loopback, err := netlink.LinkByName("lo")
+	if err != nil {
+		return fmt.Errorf("find interface lo: %w", err)
+	}
+	local := &netlink.Route{LinkIndex: loopback.Attrs().Index, Dst: ipNet(prefix),
+		Type: unix.RTN_LOCAL, Table: unix.RT_TABLE_LOCAL, Scope: netlink.SCOPE_HOST}
+	if err := netlink.RouteReplace(local); err != nil {
+		return fmt.Errorf("make the addresses %s local: %w", prefix, err)
+	}
+	return nil
+}
+
 func (b *Bridge) take() (netip.Addr, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -105,8 +152,9 @@ func hardwareAddr(addr netip.Addr) net.HardwareAddr {
 }
 
 func address(prefix netip.Prefix) *netlink.Addr {
-	return &netlink.Addr{IPNet: &net.IPNet{
-		IP:   prefix.Addr().AsSlice(),
-		Mask: net.CIDRMask(prefix.Bits(), 32),
-	}}
+	return &netlink.Addr{IPNet: ipNet(prefix)}
+}
+
+func ipNet(prefix netip.Prefix) *net.IPNet {
+	return &net.IPNet{IP: prefix.Addr().AsSlice(), Mask: net.CIDRMask(prefix.Bits(), 32)}
 }

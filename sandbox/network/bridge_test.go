@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 )
 
 const port = 8443
@@ -218,5 +219,67 @@ func TestBridgeDialHonoursItsContext(t *testing.T) {
 	if conn, err := ns.Dial(ctx, port); err == nil {
 		conn.Close()
 		t.Error("dial with a cancelled context: no error")
+	}
+}
+
+func TestBridgeNamespaceOwnsAddresses(t *testing.T) {
+	prefix := netip.MustParsePrefix("10.96.0.0/16")
+	reach := map[string]map[string]bool{}
+	pods := map[string]*Namespace{}
+	for name, gateway := range map[string]string{"br-own1": "10.201.8.1/24", "br-own2": "10.201.9.1/24"} {
+		b := bridge(t, name, gateway)
+		owner, err := b.AttachOwner("owner", prefix)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := owner.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		pods[name], reach[name] = attach(t, b, "pod"), map[string]bool{}
+		// both bridges have the prefix; an address listens on the first one alone
+		listen := []string{"10.96.0.1"}
+		if name == "br-own1" {
+			listen = append(listen, "10.96.200.7")
+		}
+		for _, address := range listen {
+			err := owner.Do(func() error {
+				listener, err := net.Listen("tcp4", net.JoinHostPort(address, "443"))
+				if err == nil {
+					t.Cleanup(func() { listener.Close() })
+				}
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for name, pod := range pods {
+		for _, address := range []string{"10.96.0.1:443", "10.96.200.7:443", "10.96.0.1:444"} {
+			err := pod.Do(func() error {
+				conn, err := net.DialTimeout("tcp4", address, 10*time.Second)
+				if err == nil {
+					conn.Close()
+				}
+				return err
+			})
+			if err != nil && !errors.Is(err, unix.ECONNREFUSED) {
+				t.Errorf("%s: connect to %s: got %v, want success or a refusal at once", name, address, err)
+			}
+			reach[name][address] = err == nil
+		}
+	}
+	want := map[string]map[string]bool{
+		"br-own1": {"10.96.0.1:443": true, "10.96.200.7:443": true, "10.96.0.1:444": false},
+		"br-own2": {"10.96.0.1:443": true, "10.96.200.7:443": false, "10.96.0.1:444": false},
+	}
+	if diff := cmp.Diff(want, reach); diff != "" {
+		t.Errorf("reachable addresses (-want +got):\n%s", diff)
+	}
+	if conn, err := net.DialTimeout("tcp4", "10.96.0.1:443", time.Second); err == nil {
+		conn.Close()
+		t.Error("the node's namespace reaches the owned addresses")
 	}
 }

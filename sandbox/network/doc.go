@@ -11,6 +11,8 @@
 // The caller should have a namespace of its own, because the package creates and
 // enables interfaces in it.
 //
-// There is no IPv6, DNS, service address or network policy, and no route out of the
-// caller's namespace.
+// A namespace can own a prefix of addresses, to which the bridge's later namespaces have a
+// route. Package services listens there for a cluster's Services.
+//
+// There is no IPv6 and no network policy, and no route out of the caller's namespace.
 package network

@@ -69,8 +69,7 @@ func (n *Namespace) connect(name string) error {
 	return nil
 }
 
-// configure sets the address, the loopback and the default route. It runs inside the
-// namespace.
+// configure sets the address, the loopback and the routes. It runs inside the namespace.
 func (n *Namespace) configure() error {
 	if err := up("lo"); err != nil {
 		return err
@@ -89,6 +88,12 @@ func (n *Namespace) configure() error {
 	route := &netlink.Route{LinkIndex: link.Attrs().Index, Gw: n.bridge.Gateway().AsSlice()}
 	if err := netlink.RouteReplace(route); err != nil {
 		return fmt.Errorf("set the default route via %s: %w", n.bridge.Gateway(), err)
+	}
+	for _, r := range n.bridge.owned() {
+		route := &netlink.Route{LinkIndex: link.Attrs().Index, Dst: ipNet(r.to), Gw: r.via.AsSlice()}
+		if err := netlink.RouteReplace(route); err != nil {
+			return fmt.Errorf("set the route to %s via %s: %w", r.to, r.via, err)
+		}
 	}
 	return nil
 }
