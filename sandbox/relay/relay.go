@@ -22,9 +22,21 @@ const dialTimeout = 5 * time.Second
 // retry is the delay after a connection could not be accepted.
 const retry = 100 * time.Millisecond
 
+// Dial connects to the server for a client. If it fails, the client's connection is closed.
+type Dial func(ctx context.Context, client net.Conn) (net.Conn, error)
+
 // Serve accepts connections until ctx ends and relays each to the target while the gate is open;
 // a nil gate always is. It returns after all its connections have ended.
 func Serve(ctx context.Context, listener net.Listener, target string, gate *Gate) error {
+	dialer := net.Dialer{Timeout: dialTimeout}
+	return ServeDial(ctx, listener, func(ctx context.Context, _ net.Conn) (net.Conn, error) {
+		return dialer.DialContext(ctx, "tcp", target)
+	}, gate)
+}
+
+// ServeDial is like Serve, and dial chooses each connection's server. If the listener is closed
+// before ctx ends, open connections stay until one of their ends closes them.
+func ServeDial(ctx context.Context, listener net.Listener, dial Dial, gate *Gate) error {
 	var open sync.WaitGroup
 	defer open.Wait()
 	stop := context.AfterFunc(ctx, func() { _ = listener.Close() })
@@ -37,13 +49,13 @@ func Serve(ctx context.Context, listener net.Listener, target string, gate *Gate
 		if err != nil {
 			// Most likely the process is out of descriptors, which is temporary: no
 			// reason to end the sandbox.
-			klog.FromContext(ctx).Error(err, "Cannot accept a connection", "target", target)
+			klog.FromContext(ctx).Error(err, "Cannot accept a connection", "address", listener.Addr())
 			if !pause(ctx) {
 				return nil
 			}
 			continue
 		}
-		open.Go(func() { carry(ctx, conn, target, gate) })
+		open.Go(func() { carry(ctx, conn, dial, gate) })
 	}
 }
 
@@ -58,13 +70,12 @@ func pause(ctx context.Context) bool {
 }
 
 // carry copies in both directions until both sides have closed or ctx ends.
-func carry(ctx context.Context, client net.Conn, target string, gate *Gate) {
+func carry(ctx context.Context, client net.Conn, dial Dial, gate *Gate) {
 	defer func() { _ = client.Close() }()
 	if !gate.wait(ctx) {
 		return
 	}
-	dialer := net.Dialer{Timeout: dialTimeout}
-	server, err := dialer.DialContext(ctx, "tcp", target)
+	server, err := dial(ctx, client)
 	if err != nil {
 		return // the client's connection is closed, as if there were no server
 	}

@@ -85,3 +85,28 @@ func TestServeClosesWhatItCannotConnect(t *testing.T) {
 		t.Errorf("read %q from a server that is not there", got)
 	}
 }
+
+func TestServeDialKeepsConnectionsOfAClosedListener(t *testing.T) {
+	front, back := listen(t), echo(t)
+	done := make(chan error, 1)
+	var client string
+	go func() {
+		done <- ServeDial(t.Context(), front, func(_ context.Context, from net.Conn) (net.Conn, error) {
+			client = from.RemoteAddr().String()
+			return net.Dial("tcp", back.Addr().String())
+		}, nil)
+	}()
+	conn := dial(t, front)
+	say(t, conn, "before")
+	hear(t, conn, "before")
+	_ = front.Close()
+	say(t, conn, "after")
+	hear(t, conn, "after")
+	_ = conn.Close()
+	if err := <-done; err != nil {
+		t.Errorf("ServeDial: %v", err)
+	}
+	if client != conn.LocalAddr().String() {
+		t.Errorf("dial for the client %s, want %s", client, conn.LocalAddr())
+	}
+}
