@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	github.com/cyphar/filepath-securejoin v0.6.1
 	github.com/google/go-cmp v0.7.0
+	github.com/miekg/dns v1.1.68
 	github.com/moby/sys/capability v0.4.0
 	github.com/moby/sys/user v0.5.0
 	github.com/prometheus/client_model v0.6.2
@@ -101,6 +102,7 @@ require (
 	golang.org/x/term v0.37.0 // indirect
 	golang.org/x/text v0.31.0 // indirect
 	golang.org/x/time v0.14.0 // indirect
+	golang.org/x/tools v0.39.0 // indirect
 	google.golang.org/genproto/googleapis/api v0.0.0-20250303144028-a0af3efb3deb // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20250528174236-200df99c418a // indirect
 	google.golang.org/grpc v1.72.2 // indirect
