@@ -182,7 +182,7 @@ func TestContainerMountsInTheImagesDirectories(t *testing.T) {
 		"/etc/hosts", "/outer/inner/token", "list:/etc", "list:/run")
 	files := map[string]string{
 		"/run/secrets/x/token": "mounted", "/run/there": "image", "/etc/conf/one": "mounted", "/etc/conf/two": "image two",
-		"/etc/hosts": hostsFile("pod-1", "", nil), "/outer/inner/token": "mounted",
+		"/etc/hosts": hostsFile([]string{"pod-1"}, "", nil), "/outer/inner/token": "mounted",
 	}
 	if diff := cmp.Diff(files, got.Files); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)

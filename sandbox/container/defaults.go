@@ -49,11 +49,11 @@ func shortHostname(name string) string {
 }
 
 // hostsFile returns the content of /etc/hosts. The address may be empty.
-func hostsFile(hostname, address string, hosts []Host) string {
+func hostsFile(names []string, address string, hosts []Host) string {
 	var b strings.Builder
 	b.WriteString("127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n")
-	if address != "" && hostname != "" {
-		fmt.Fprintf(&b, "%s\t%s\n", address, hostname)
+	if address != "" && len(names) > 0 {
+		hosts = append([]Host{{IP: address, Names: names}}, hosts...)
 	}
 	for _, host := range hosts {
 		fmt.Fprintf(&b, "%s\t%s\n", host.IP, strings.Join(host.Names, "\t"))

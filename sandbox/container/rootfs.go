@@ -299,12 +299,16 @@ type etcFile struct{ path, content string }
 // etcFiles returns the files of /etc.
 func etcFiles(spec Spec, address string) []etcFile {
 	hostname := shortHostname(spec.Hostname)
+	names := spec.HostNames
+	if len(names) == 0 && hostname != "" {
+		names = []string{hostname}
+	}
 	resolv := spec.ResolvConf
 	if resolv == "" {
 		resolv = noNames
 	}
 	return []etcFile{
-		{"/etc/hosts", hostsFile(hostname, address, spec.Hosts)},
+		{"/etc/hosts", hostsFile(names, address, spec.Hosts)},
 		{"/etc/hostname", hostname + "\n"},
 		{"/etc/resolv.conf", resolv},
 	}

@@ -55,6 +55,9 @@ type Spec struct {
 	// program ends, its process group ends; other descendants may go on until then.
 	Beside *Process `json:"-"`
 
+	// HostNames are the names of the container's own address in /etc/hosts, by default
+	// Hostname.
+	HostNames []string
 	// Hosts are additional lines of /etc/hosts.
 	Hosts []Host
 	// ResolvConf is the content of /etc/resolv.conf. If it is empty, no name is

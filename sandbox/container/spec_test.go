@@ -160,3 +160,23 @@ func TestReadReport(t *testing.T) {
 		})
 	}
 }
+
+func TestHostsFile(t *testing.T) {
+	const loopback = "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n"
+	tests := map[string]struct {
+		spec Spec
+		want string
+	}{
+		"the hostname":           {Spec{Hostname: "web-0"}, "10.0.0.2\tweb-0\n"},
+		"names instead of it":    {Spec{Hostname: "web-0", HostNames: []string{"web-0.web", "web-0"}}, "10.0.0.2\tweb-0.web\tweb-0\n"},
+		"further lines":          {Spec{Hostname: "web-0", Hosts: []Host{{"192.0.2.1", []string{"a", "b"}}}}, "10.0.0.2\tweb-0\n192.0.2.1\ta\tb\n"},
+		"a container of no name": {Spec{}, ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(loopback+tt.want, etcFiles(tt.spec, "10.0.0.2")[0].content); diff != "" {
+				t.Errorf("/etc/hosts (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
