@@ -199,9 +199,11 @@ func (w *worker) containerSpec(pod *corev1.Pod, c corev1.Container, image plan.I
 	if err != nil {
 		return Container{}, &waitError{plan.ReasonConfigError, err}
 	}
+	name, hostNames := plan.HostNames(pod, w.ClusterDomain)
 	spec := Container{
 		Beside: beside, Capabilities: plan.AddedCapabilities(c),
-		Hostname: hostname(pod), Image: image.Dir, Args: argv, Env: plan.ProcessEnv(image, id, env), Dir: cmp.Or(c.WorkingDir, image.WorkingDir),
+		Hostname: name, HostNames: hostNames, ResolvConf: plan.ResolvConf(pod, w.ClusterDNS, w.ClusterDomain),
+		Image: image.Dir, Args: argv, Env: plan.ProcessEnv(image, id, env), Dir: cmp.Or(c.WorkingDir, image.WorkingDir),
 		ReadOnlyRoot: plan.ReadOnlyRoot(c), Stdin: c.Stdin, TTY: c.TTY, UID: id.UID, GID: id.GID, Groups: id.Groups, Mounts: mounts,
 	}
 	for _, alias := range pod.Spec.HostAliases {
@@ -224,17 +226,9 @@ func (w *worker) beside(pod *corev1.Pod, name string) (Process, error) {
 	return run.process, nil
 }
 
-// hostname returns the pod's spec.hostname, by default its name.
-func hostname(pod *corev1.Pod) string {
-	if pod.Spec.Hostname != "" {
-		return pod.Spec.Hostname
-	}
-	return pod.Name
-}
-
-// serviceEnv returns the variables by which a program finds the API server. There is
-// no service network, so they hold the server's own address. The runtime adds PATH,
-// HOME and HOSTNAME.
+// serviceEnv returns the variables by which a program finds the API server. They hold the
+// server's own address instead of a ClusterIP, so that pods do not depend on the Services'
+// relay. The runtime adds PATH, HOME and HOSTNAME.
 func (w *worker) serviceEnv() []corev1.EnvVar {
 	port := fmt.Sprint(w.APIServer.Port())
 	return []corev1.EnvVar{

@@ -8,8 +8,8 @@
 // it completes, and kubectl logs, exec, cp, attach and port-forward reach it. It
 // needs only the rights of a node (user system:node:NAME, group system:nodes).
 //
-// It does not pull images (it looks a name up in [Images]), route services,
-// serve DNS, or limit memory or CPU. A pod with a setting that plan.Unsupported
+// It does not pull images (it looks a name up in [Images]), route services (package
+// services does), set their environment variables, or limit memory or CPU. A pod with a setting that plan.Unsupported
 // names stays pending, and an event and the containers' status name the setting.
 //
 // The decisions are in package plan: functions from values to values. One

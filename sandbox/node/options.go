@@ -51,6 +51,10 @@ type Options struct {
 	CertFile, KeyFile, ClientCAFile string
 	// APIServer is the address that pods get as KUBERNETES_SERVICE_HOST and _PORT.
 	APIServer netip.AddrPort
+	// ClusterDNS is the DNS server of pods with the policy ClusterFirst; zero means none.
+	// ClusterDomain is the cluster's domain, usually cluster.local.
+	ClusterDNS    netip.Addr
+	ClusterDomain string
 
 	// BackOff delays the restarts of a container that keeps ending. The zero value
 	// selects kubelet's: 10 s, doubling to 5 min.
@@ -70,6 +74,7 @@ func (o Options) Validate() error {
 			errs = append(errs, fmt.Errorf(format, args...))
 		}
 	}
+	complain(o.ClusterDNS.IsValid() && o.ClusterDomain == "", "no domain of the DNS server %s: give ClusterDomain", o.ClusterDNS)
 	problems := validation.IsDNS1123Subdomain(o.Name)
 	complain(len(problems) > 0, "node name %q is not a DNS subdomain: %v", o.Name, problems)
 	complain(o.Config == nil, "no client configuration for node %q: give Config", o.Name)
@@ -200,6 +205,10 @@ type Container struct {
 	Groups     []int64
 	Mounts     []Mount
 	Hosts      []Host
+	// HostNames are the names of the pod's own address in /etc/hosts, by default Hostname.
+	HostNames []string
+	// ResolvConf is the content of /etc/resolv.conf; if it is empty, no name is resolved.
+	ResolvConf string
 }
 
 // Host is an additional line of the container's /etc/hosts.

@@ -27,6 +27,7 @@ func (runtime) Start(ctx context.Context, c node.Container, in node.PodNetwork, 
 	spec := container.Spec{
 		ID: c.ID, Hostname: c.Hostname, Image: c.Image, Root: c.Root, ReadOnlyRoot: c.ReadOnlyRoot, Stdin: c.Stdin, TTY: c.TTY,
 		Args: c.Args, Env: c.Env, Dir: c.Dir, UID: int(c.UID), GID: int(c.GID), Capabilities: c.Capabilities,
+		HostNames: c.HostNames, ResolvConf: c.ResolvConf,
 	}
 	if beside, ok := c.Beside.(containerProcess); ok {
 		spec.Beside = beside.Process

@@ -9,8 +9,8 @@ import (
 // Unsupported returns the settings of a pod that this node does not support, in the
 // order of the pod's fields. For example, `container "app": privileged`. A pod
 // without any can run. Settings that make no difference to the program (seccomp and
-// AppArmor profiles, DNS settings, resource limits, image pull settings, priorities)
-// are ignored. Ephemeral containers come later: see UnsupportedEphemeral.
+// AppArmor profiles, resource limits, image pull settings, priorities) are ignored.
+// Ephemeral containers come later: see UnsupportedEphemeral.
 func Unsupported(pod *corev1.Pod) []string {
 	spec := &pod.Spec
 	refused := refusals{}
