@@ -154,7 +154,7 @@ func New(options Options) (*Cluster, error) {
 
 func (c *Cluster) issue() (err error) {
 	a, f := c.Authority, &c.files
-	hosts := append([]string{"127.0.0.1", "localhost", c.Address, serviceAddress,
+	hosts := append([]string{"127.0.0.1", "localhost", c.Address, ServiceAddress.String(),
 		"kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"}, c.Relays...)
 	if f.apiServer, err = a.Serving(ServingName, hosts...); err != nil {
 		return err

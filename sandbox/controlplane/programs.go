@@ -2,16 +2,19 @@ package controlplane
 
 import (
 	"fmt"
+	"net/netip"
 	"path/filepath"
 
 	"open-cluster-management.io/helloworld-addon/sandbox/process"
 )
 
-// The service network of every cluster. Nothing routes it: pods use the API server's own
-// address.
-const (
-	serviceNetwork = "10.0.0.0/24"
-	serviceAddress = "10.0.0.1"
+// ServiceNetwork is the prefix of the ClusterIPs of every cluster, ServiceAddress that of the Service
+// kubernetes, and DNSAddress that of the DNS server: the tenth, as kubeadm chooses it. The clusters have
+// the same prefix, so a snapshot can be restored to another cluster.
+var (
+	ServiceNetwork = netip.MustParsePrefix("10.96.0.0/16")
+	ServiceAddress = netip.MustParseAddr("10.96.0.1")
+	DNSAddress     = netip.MustParseAddr("10.96.0.10")
 )
 
 // etcdQuota is the largest size of etcd's data with many clusters. It is the largest that etcd
@@ -92,8 +95,7 @@ func (c *Cluster) apiServer() process.Spec {
 		"--service-account-key-file="+f.serviceAccountPub,
 		"--service-account-signing-key-file="+f.serviceAccountKey,
 		"--service-account-issuer=https://kubernetes.default.svc.cluster.local",
-		"--service-cluster-ip-range="+serviceNetwork,
-		"--endpoint-reconciler-type=none",
+		"--service-cluster-ip-range="+ServiceNetwork.String(),
 		"--authorization-mode=Node,RBAC",
 		"--enable-admission-plugins=NodeRestriction",
 		"--allow-privileged=true",
@@ -106,8 +108,8 @@ func (c *Cluster) apiServer() process.Spec {
 		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
 		"--proxy-client-cert-file="+f.frontProxy.CertFile,
 		"--proxy-client-key-file="+f.frontProxy.KeyFile,
-		// nothing routes Service addresses: webhooks and aggregated APIs are called at the
-		// addresses of their pods
+		// only pods have a route to Service addresses: webhooks and aggregated APIs are called at
+		// the addresses of their pods
 		"--enable-aggregator-routing=true",
 		"--profiling=false",
 	)

@@ -17,13 +17,38 @@ import (
 	"open-cluster-management.io/helloworld-addon/sandbox/controlplane"
 	"open-cluster-management.io/helloworld-addon/sandbox/images"
 	"open-cluster-management.io/helloworld-addon/sandbox/node"
+	"open-cluster-management.io/helloworld-addon/sandbox/services"
+	serviceplan "open-cluster-management.io/helloworld-addon/sandbox/services/plan"
 )
 
 // nodeTimeout limits the wait for a node to be ready.
 const nodeTimeout = time.Minute
 
-// startNode starts the cluster's node and waits until it is ready.
+// startServices makes the cluster's Services and DNS work for its pods. It does not wait for that,
+// because pods start later.
+func startServices(starting, running context.Context, group *errgroup.Group, c *member) error {
+	config, err := c.ClientFor(services.User)
+	if err != nil {
+		return err
+	}
+	group.Go(func() error {
+		err := services.Run(running, services.Options{Config: config, Network: c.services, DNS: controlplane.DNSAddress})
+		if err != nil {
+			return fmt.Errorf("services of %s: %w", c.Name, err)
+		}
+		return nil
+	})
+	if err := services.CreateDNS(starting, c.Admin, controlplane.DNSAddress); err != nil {
+		return fmt.Errorf("services of %s: %w", c.Name, err)
+	}
+	return nil
+}
+
+// startNode starts the cluster's Services and its node, and waits until the node is ready.
 func (s *supervisor) startNode(starting, running context.Context, group *errgroup.Group, c *member) error {
+	if err := startServices(starting, running, group, c); err != nil {
+		return err
+	}
 	options, err := s.nodeOptions(c)
 	if err != nil {
 		return fmt.Errorf("node of %s: %w", c.Name, err)
@@ -60,7 +85,8 @@ func (s *supervisor) nodeOptions(c *member) (node.Options, error) {
 		Images: registry{images.In(s.Dir)}, Runtime: runtime{}, Network: bridge{c.bridge},
 		Address: address, Port: controlplane.KubeletPort,
 		CertFile: serving.CertFile, KeyFile: serving.KeyFile, ClientCAFile: c.Authority.CertFile(),
-		APIServer: netip.AddrPortFrom(address, controlplane.APIPort),
+		APIServer:  netip.AddrPortFrom(address, controlplane.APIPort),
+		ClusterDNS: controlplane.DNSAddress, ClusterDomain: serviceplan.Domain,
 	}, nil
 }
 

@@ -69,7 +69,8 @@ type supervisor struct {
 // member is one cluster of the sandbox.
 type member struct {
 	*controlplane.Cluster
-	bridge *network.Bridge
+	bridge   *network.Bridge
+	services *network.Namespace
 }
 
 func (s *supervisor) hubs() []*member { return s.clusters[:s.Hubs] }
@@ -148,6 +149,11 @@ func (s *supervisor) create() error {
 		if err != nil {
 			return fmt.Errorf("create the network of %s: %w", name, err)
 		}
+		// before any pod, because only later namespaces have the route to it
+		services, err := bridge.AttachOwner(name+"/services", controlplane.ServiceNetwork)
+		if err != nil {
+			return fmt.Errorf("create the service network of %s: %w", name, err)
+		}
 		cluster, err := controlplane.New(controlplane.Options{
 			Name: name, Dir: filepath.Join(s.Dir, name), Programs: s.Programs, Index: i,
 			Address: gateway.Addr().String(), OutsidePort: s.Outside[i].Addr().(*net.TCPAddr).Port,
@@ -156,7 +162,7 @@ func (s *supervisor) create() error {
 		if err != nil {
 			return err
 		}
-		s.clusters = append(s.clusters, &member{Cluster: cluster, bridge: bridge})
+		s.clusters = append(s.clusters, &member{Cluster: cluster, bridge: bridge, services: services})
 	}
 	return s.writeKubeconfigs()
 }
