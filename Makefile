@@ -218,6 +218,8 @@ test-unit: ## Test what needs no cluster
 	go test -C test/bench -trimpath $(TEST_FLAGS) ./...
 	go test -C test/fleet -trimpath $(TEST_FLAGS) ./...
 	go test -C test/judge -trimpath $(TEST_FLAGS) ./...
+	@# it reads a page outside its module, which go test's cache does not know of
+	go test -C test/peers -trimpath -count=1 $(TEST_FLAGS) ./...
 	go test -C tools -trimpath $(TEST_FLAGS) .
 	go test -C tools/release -trimpath $(TEST_FLAGS) ./...
 
@@ -268,9 +270,13 @@ test-monitoring: sandbox-programs image-root bin/promtool ## Test alerts and das
 test-ui: sandbox-programs build ## Test the page of kubectl helloworld ui in Chromium, with 5,000 clusters too (needs chromium and npm): about 3 minutes
 	@test/ui/run $(TEST_FLAGS)
 
+.PHONY: test-peers
+test-peers: sandbox-programs ## Run other people's add-ons and their own suites on the sandbox (PEERS=managed-serviceaccount,...: these alone)
+	@PEERS='$(PEERS)' test/peers/run $(TEST_FLAGS)
+
 .PHONY: test-long
 test-long: export LONG_TESTS := 1
-test-long: test test-doctor ## make test with its long cases, doctor's faults, and fuzzing (FUZZTIME=30s each)
+test-long: test test-doctor test-peers ## make test with its long cases, doctor's faults, other add-ons' suites, and fuzzing (FUZZTIME=30s each)
 	@test/long
 
 ON_KIND = KUBECTL=$(KUBECTL) OCM_IMAGES=$(OCM_IMAGES) KIND_NODE_IMAGE=$(KIND_NODE_IMAGE) KEEP=$(KEEP)
