@@ -38,7 +38,7 @@ func command() *cobra.Command {
 	root.PersistentFlags().StringVar(&options.Versions.Kubernetes, "kubernetes-version", "",
 		"run another version of Kubernetes than the pinned one, for example v1.33.9")
 	root.AddCommand(upCommand(options), downCommand(options), setupCommand(options), buildCommand(options), imageCommand(options),
-		runCommand(options), collectCommand(options), envCommand(options), guardCommand(),
+		newCommand(options), runCommand(options), collectCommand(options), envCommand(options), guardCommand(),
 		statusCommand(options), superviseCommand(options))
 	root.AddCommand(switchCommands(options)...)
 	root.AddCommand(situationCommands(options)...)

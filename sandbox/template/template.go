@@ -1,0 +1,96 @@
+// Package template writes the files of a small, complete add-on with a test on the sandbox.
+//
+// It writes files. It does not download the modules that they need.
+package template
+
+import (
+	"embed"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// files are those of an add-on with the name placeholder. The directory's name keeps the go command away: the
+// add-on is a module of its own.
+//
+//go:embed all:_addon
+var files embed.FS
+
+const (
+	directory   = "_addon"
+	placeholder = "my-addon"
+	// modulePath is the module of package sandboxtest.
+	modulePath = "open-cluster-management.io/helloworld-addon/sandbox"
+	// longestSuffix is the longest one of the names that are derived from the add-on's and have to be labels.
+	longestSuffix = "-controller"
+)
+
+// renamed has the files whose real names have a meaning for go or git.
+var renamed = map[string]string{"go.mod.tmpl": "go.mod", "gitignore": ".gitignore"}
+
+// Options describe an add-on.
+type Options struct {
+	// Name is the add-on's name.
+	Name string
+	// Version is the version of the sandbox's module that the add-on's test uses.
+	Version string
+	// Replace is a directory with the sources of that module, which replaces it; empty for none.
+	Replace string
+}
+
+// Validate returns an error unless the name can be that of an add-on.
+func (o *Options) Validate() error {
+	if problems := validation.IsDNS1123Label(o.Name + longestSuffix); len(problems) > 0 {
+		return fmt.Errorf("%q cannot be an add-on's name: use at most %d lower-case letters, digits and -, for example my-addon",
+			o.Name, validation.DNS1123LabelMaxLength-len(longestSuffix))
+	}
+	return nil
+}
+
+// Write writes the add-on into a new directory. The error is fs.ErrExist if there is a file or directory with
+// this name.
+func Write(dir string, options Options) error {
+	if err := options.Validate(); err != nil {
+		return err
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return fmt.Errorf("create the add-on's directory: %w", err)
+	}
+	return fs.WalkDir(files, directory, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := files.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		name, text := options.render(strings.TrimPrefix(path, directory+"/"), string(content))
+		target := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+			return fmt.Errorf("write the add-on: %w", err)
+		}
+		if err := os.WriteFile(target, []byte(text), 0o644); err != nil {
+			return fmt.Errorf("write the add-on: %w", err)
+		}
+		return nil
+	})
+}
+
+// render returns the name and the content of a file of the add-on.
+func (o *Options) render(name, content string) (string, string) {
+	if real, ok := renamed[name]; ok {
+		name = real
+	}
+	content = strings.ReplaceAll(content, placeholder, o.Name)
+	if name == "go.mod" {
+		content += fmt.Sprintf("\nrequire %s %s\n", modulePath, o.Version)
+		if o.Replace != "" {
+			content += fmt.Sprintf("\nreplace %s => %q\n", modulePath, o.Replace)
+		}
+	}
+	return name, content
+}
