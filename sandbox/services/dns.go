@@ -77,8 +77,13 @@ func (s *server) start(ctx context.Context, group *errgroup.Group, options Optio
 	return nil
 }
 
-// serve answers a request, which has one question.
+// serve answers a request. A request without exactly one question is a format error:
+// https://www.rfc-editor.org/rfc/rfc9619
 func (s *server) serve(ctx context.Context, w dns.ResponseWriter, request *dns.Msg) {
+	if len(request.Question) != 1 { // the header's count, which the library checks, may be wrong
+		send(ctx, w, new(dns.Msg).SetRcodeFormatError(request))
+		return
+	}
 	reply := new(dns.Msg).SetReply(request)
 	reply.RecursionAvailable = true
 	size := dns.MaxMsgSize
@@ -93,12 +98,16 @@ func (s *server) serve(ctx context.Context, w dns.ResponseWriter, request *dns.M
 	}
 	s.answer(ctx, reply)
 	reply.Truncate(size)
+	send(ctx, w, reply)
+}
+
+func send(ctx context.Context, w dns.ResponseWriter, reply *dns.Msg) {
 	if err := w.WriteMsg(reply); err != nil {
 		klog.FromContext(ctx).V(2).Info("Cannot answer a DNS question", "reason", err.Error())
 	}
 }
 
-// answer adds the answer to its question to a reply.
+// answer adds the answer to its one question to a reply.
 func (s *server) answer(ctx context.Context, reply *dns.Msg) {
 	select {
 	case <-s.synced:

@@ -38,6 +38,27 @@ func ask(ctx context.Context, s *server, from net.Addr, request *dns.Msg) *dns.M
 	return w.reply
 }
 
+// TestServerRefusesOtherCountsOfQuestions checks that such a request does not end the server. The
+// library passes a header without a question on, whatever its count.
+func TestServerRefusesOtherCountsOfQuestions(t *testing.T) {
+	s := newServer()
+	s.publish(crowd(1))
+	header := new(dns.Msg)
+	if err := header.Unpack([]byte{0, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0}); err != nil {
+		t.Fatal(err)
+	}
+	two := new(dns.Msg).SetQuestion("crowd.ns.svc.cluster.local.", dns.TypeA)
+	two.Question = append(two.Question, two.Question[0])
+	for name, request := range map[string]*dns.Msg{"a count without a question": header, "two questions": two} {
+		t.Run(name, func(t *testing.T) {
+			reply := ask(t.Context(), s, &net.UDPAddr{}, request)
+			if reply.Rcode != dns.RcodeFormatError || reply.Id != request.Id {
+				t.Errorf("got %v, want FORMERR to the request's id", reply)
+			}
+		})
+	}
+}
+
 // crowd has a headless Service with so many endpoints.
 func crowd(count int) *plan.Zone {
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "crowd"}, Spec: corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone}}
