@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"strings"
 	"time"
@@ -19,6 +18,8 @@ const buildTimeout = 10 * time.Minute
 
 // ImageSource is where the files of an image come from: Dir or GoMain.
 type ImageSource interface {
+	// check returns an error if the image cannot be made.
+	check(ctx context.Context) error
 	// add gives the sandbox the image.
 	add(ctx context.Context, s *Sandbox, ref string) error
 }
@@ -34,6 +35,17 @@ func Dir(path string) ImageSource { return dirSource(path) }
 
 type dirSource string
 
+func (d dirSource) check(context.Context) error {
+	info, err := os.Stat(string(d))
+	if err == nil && !info.IsDir() {
+		err = errors.New("it is not a directory")
+	}
+	if err != nil {
+		return fmt.Errorf("Dir(%q): %w", string(d), err)
+	}
+	return nil
+}
+
 func (d dirSource) add(ctx context.Context, s *Sandbox, ref string) error {
 	return s.mapImage(ctx, ref, string(d))
 }
@@ -45,33 +57,43 @@ func GoMain(pkg string) ImageSource { return goSource(pkg) }
 
 type goSource string
 
+func (g goSource) check(ctx context.Context) error {
+	_, err := g.build(ctx, os.DevNull)
+	return err
+}
+
 func (g goSource) add(ctx context.Context, s *Sandbox, ref string) error {
-	ctx, cancel := context.WithTimeout(ctx, buildTimeout)
-	defer cancel()
-	found, err := goCommand(ctx, "", "list", "-f", "{{.Name}} {{.ImportPath}}", string(g))
+	root := filepath.Join(s.dir, "go-images", url.PathEscape(ref))
+	bin := filepath.Join(root, "bin")
+	if err := os.MkdirAll(bin, 0o755); err != nil {
+		return fmt.Errorf("create the image's directory: %w", err)
+	}
+	name, err := g.build(ctx, bin+string(filepath.Separator))
 	if err != nil {
 		return err
 	}
-	kind, importPath, _ := strings.Cut(found, " ")
-	if kind != "main" {
-		return fmt.Errorf("%s is the package %s, not a program (package main)", string(g), kind)
-	}
-	name := path.Base(importPath)
-	root := filepath.Join(s.dir, "go-images", url.PathEscape(ref))
-	file, inPath := filepath.Join(root, name), filepath.Join(root, "usr", "local", "bin", name)
-	if err := os.MkdirAll(filepath.Dir(inPath), 0o755); err != nil {
-		return fmt.Errorf("create the image's directory: %w", err)
-	}
-	if _, err := goCommand(ctx, "", "build", "-trimpath", "-o", file, string(g)); err != nil {
-		return err
-	}
-	if err := os.Remove(inPath); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("replace a program: %w", err)
-	}
-	if err := os.Link(file, inPath); err != nil {
-		return fmt.Errorf("put a program into the image's PATH: %w", err)
+	if err := os.Symlink("bin/"+name, filepath.Join(root, name)); err != nil && !errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("create a link to the program: %w", err)
 	}
 	return s.mapImage(ctx, ref, root)
+}
+
+// build builds the program to a file, or into a directory, and returns its name.
+func (g goSource) build(ctx context.Context, to string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, buildTimeout)
+	defer cancel()
+	found, err := goCommand(ctx, "", "list", "-f", "{{.Name}} {{.Target}}", string(g))
+	if err != nil {
+		return "", fmt.Errorf("GoMain(%q): %w", string(g), err)
+	}
+	kind, target, _ := strings.Cut(found, " ")
+	if kind != "main" {
+		return "", fmt.Errorf("GoMain(%q): it is the package %s, not a program (package main)", string(g), kind)
+	}
+	if _, err := goCommand(ctx, "", "build", "-trimpath", "-o", to, string(g)); err != nil {
+		return "", fmt.Errorf("GoMain(%q): %w", string(g), err)
+	}
+	return filepath.Base(target), nil
 }
 
 // mapImage maps an image to a directory.

@@ -1,6 +1,7 @@
 package sandboxtest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 )
@@ -34,12 +35,15 @@ func (o *options) upFlags() []string {
 	return append(flags, o.flags...)
 }
 
-// validate reports images that no sandbox can have.
-func (o *options) validate() error {
+// validate checks the images, so that a test need not wait for a sandbox to learn that a program does not
+// compile.
+func (o *options) validate(ctx context.Context) error {
 	var problems []error
 	for _, image := range o.images {
 		if image.ref == "" || image.source == nil {
 			problems = append(problems, fmt.Errorf("Image(%q, %v): give a reference and a source, for example GoMain(\"./cmd/agent\")", image.ref, image.source))
+		} else if err := image.source.check(ctx); err != nil {
+			problems = append(problems, fmt.Errorf("image %s: %w", image.ref, err))
 		}
 	}
 	return errors.Join(problems...)
@@ -68,6 +72,14 @@ func FeatureGates(gates string) Option { return upFlag("--feature-gates=%s", gat
 // AddonAuth sets how add-ons get their credentials for the hub: csr (a client certificate, the default)
 // or token (of a ServiceAccount).
 func AddonAuth(kind string) Option { return upFlag("--addon-auth=%s", kind) }
+
+// OCMVersion runs another version of OCM than the pinned one, for example v1.0.0. Its programs are built
+// when a sandbox with it starts for the first time.
+func OCMVersion(version string) Option { return upFlag("--ocm-version=%s", version) }
+
+// KubernetesVersion runs another version of Kubernetes than the pinned one, for example v1.33.9. Its
+// programs are built when a sandbox with it starts for the first time.
+func KubernetesVersion(version string) Option { return upFlag("--kubernetes-version=%s", version) }
 
 // Image lets the pods of the sandbox use an image. A reference without tag and digest means all tags and
 // digests of that name. No registry is asked.

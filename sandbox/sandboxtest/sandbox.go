@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -19,6 +20,8 @@ import (
 const (
 	// commandTimeout limits one command on a running sandbox.
 	commandTimeout = 2 * time.Minute
+	// startTimeout limits the start of a sandbox, with the first build of its programs.
+	startTimeout = time.Hour
 	// endTimeout limits the end of a sandbox.
 	endTimeout = time.Minute
 	// interruptGrace is the time that an interrupted command gets to end what it started.
@@ -40,7 +43,9 @@ type Sandbox struct {
 // about 10 minutes. With more than one sandbox at a time, see the README's limits about inotify.
 func Start(t testing.TB, opts ...Option) *Sandbox {
 	t.Helper()
-	s, err := start(t.Context(), newOptions(opts), t.Output())
+	ctx, cancel := startContext(t)
+	defer cancel()
+	s, err := start(ctx, newOptions(opts), t.Output())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,9 +61,28 @@ func Start(t testing.TB, opts ...Option) *Sandbox {
 	return s
 }
 
+// errDeadline is the cause of the end of a start at the deadline of go test.
+var errDeadline = errors.New("the deadline of go test comes before the sandbox is ready")
+
+// startContext returns a context for starting a sandbox. It ends with the test, and shortly before the
+// deadline of go test.
+func startContext(t testing.TB) (context.Context, context.CancelFunc) {
+	t.Helper()
+	return context.WithTimeoutCause(t.Context(), limit(t, startTimeout), errDeadline)
+}
+
+// explain adds to the error of a start what to do if the deadline has ended it.
+func explain(ctx context.Context, p program, err error) error {
+	if !errors.Is(context.Cause(ctx), errDeadline) {
+		return err
+	}
+	return fmt.Errorf("%w: the first start on a machine builds etcd, Kubernetes and OCM, which takes about 10 minutes: "+
+		"run %s setup before, or go test -timeout=30m: %w", errDeadline, p.path, err)
+}
+
 // start starts a sandbox in a new directory. The messages of its start are written to log.
 func start(ctx context.Context, o options, log io.Writer) (*Sandbox, error) {
-	if err := o.validate(); err != nil {
+	if err := o.validate(ctx); err != nil {
 		return nil, err
 	}
 	program, err := findProgram(ctx)
@@ -76,7 +100,7 @@ func start(ctx context.Context, o options, log io.Writer) (*Sandbox, error) {
 	}
 	if _, err := statedir.Read(dir); err != nil {
 		// up has ended, and has removed the directory unless it rejected its flags
-		return nil, errors.Join(context.Cause(ctx), s.holder.release(), os.RemoveAll(dir))
+		return nil, explain(ctx, program, errors.Join(s.holder.release(), os.RemoveAll(dir)))
 	}
 	if err := s.open(ctx, o); err != nil {
 		return nil, errors.Join(err, s.end())
@@ -133,7 +157,7 @@ func (s *Sandbox) Cluster(t testing.TB, name string) *Cluster {
 
 func (s *Sandbox) find(name string) (*Cluster, error) {
 	var names []string
-	for _, cluster := range append(s.Hubs(), s.clusters...) {
+	for _, cluster := range slices.Concat(s.hubs, s.clusters) {
 		if cluster.name == name {
 			return cluster, nil
 		}

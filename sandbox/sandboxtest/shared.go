@@ -98,10 +98,12 @@ func startShared(t testing.TB) (*Sandbox, error) {
 	}
 	if shared.sandbox == nil && shared.err == nil {
 		o := newOptions(shared.options)
+		ctx, cancel := startContext(t)
+		defer cancel()
 		if dir := os.Getenv("OCM_SANDBOX_USE"); dir != "" {
-			shared.sandbox, shared.err = use(t.Context(), dir, o, t.Output())
+			shared.sandbox, shared.err = use(ctx, dir, o, t.Output())
 		} else {
-			shared.sandbox, shared.err = start(t.Context(), o, t.Output())
+			shared.sandbox, shared.err = start(ctx, o, t.Output())
 		}
 	}
 	return shared.sandbox, shared.err
@@ -122,7 +124,7 @@ func endShared() error {
 
 // use returns the sandbox that runs in the directory, or starts one there that stays running.
 func use(ctx context.Context, dir string, o options, log io.Writer) (*Sandbox, error) {
-	if err := o.validate(); err != nil {
+	if err := o.validate(ctx); err != nil {
 		return nil, err
 	}
 	if !filepath.IsAbs(dir) {
@@ -160,7 +162,7 @@ func (s *Sandbox) ensure(ctx context.Context, o options, log io.Writer) error {
 	cmd := s.command("up", o.upFlags()...)
 	out, err := output(ctx, cmd)
 	_, _ = log.Write(out) // the log only informs
-	return err
+	return explain(ctx, s.program, err)
 }
 
 // check returns an error if the sandbox lacks clusters of the options.

@@ -29,7 +29,7 @@ func TestGreeting(t *testing.T) {
 	s.WaitAvailable(t, "greeter")
 	for _, cluster := range s.Clusters() {
 		pod := agent(t, cluster)
-		log, err := clientOf(t, cluster).CoreV1().Pods(namespace).GetLogs(pod.Name, &corev1.PodLogOptions{}).DoRaw(t.Context())
+		log, err := kubernetes.NewForConfigOrDie(cluster.Config()).CoreV1().Pods(namespace).GetLogs(pod.Name, &corev1.PodLogOptions{}).DoRaw(t.Context())
 		if want := "hello from " + cluster.Name() + "\n"; err != nil || string(log) != want {
 			t.Errorf("the log on %s is %q, %v, want %q", cluster.Name(), log, err, want)
 		}
@@ -47,7 +47,7 @@ func TestDetached(t *testing.T) {
 	before := agent(t, cluster)
 	cluster.Cut(t)
 	t.Cleanup(func() { cluster.Mend(t) })
-	if err := clientOf(t, cluster).CoreV1().Pods(namespace).Delete(t.Context(), before.Name, metav1.DeleteOptions{}); err != nil {
+	if err := kubernetes.NewForConfigOrDie(cluster.Config()).CoreV1().Pods(namespace).Delete(t.Context(), before.Name, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	sandboxtest.Eventually(t, time.Minute, func(context.Context) error {
@@ -63,20 +63,11 @@ func agent(t *testing.T, cluster *sandboxtest.Cluster) corev1.Pod {
 	t.Helper()
 	var pods *corev1.PodList
 	sandboxtest.Eventually(t, time.Minute, func(ctx context.Context) (err error) {
-		pods, err = clientOf(t, cluster).CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: "app=greeter"})
+		pods, err = kubernetes.NewForConfigOrDie(cluster.Config()).CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: "app=greeter"})
 		if err == nil && len(pods.Items) != 1 {
 			err = fmt.Errorf("%d pods, want 1", len(pods.Items))
 		}
 		return err
 	})
 	return pods.Items[0]
-}
-
-func clientOf(t *testing.T, cluster *sandboxtest.Cluster) *kubernetes.Clientset {
-	t.Helper()
-	client, err := kubernetes.NewForConfig(cluster.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return client
 }
