@@ -10,13 +10,11 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -153,6 +151,10 @@ func (b *builder) complete(ctx context.Context) error {
 
 // writeModules writes the modules in which the programs of the embedded pins are built, and reads them.
 func (b *builder) writeModules(ctx context.Context) error {
+	// not only after the minutes that the other programs take
+	if b.wanted(program{name: FleetProgram, fleet: true}) && Version() == "" {
+		return errNoVersion
+	}
 	if err := writePins(b.Module); err != nil {
 		return err
 	}
@@ -389,20 +391,9 @@ func (b *builder) beat(done <-chan struct{}, name string, started time.Time) {
 
 // downloadFleet returns the directory of the published module that has the source of the fleet's program.
 func (b *builder) downloadFleet(ctx context.Context) (string, error) {
-	version := Version()
-	if version == "" {
-		return "", errNoVersion
-	}
 	// in a directory of no module
-	out, err := b.goIn(ctx, b.Out, "mod", "download", "-json", queryOf(version))
-	if err != nil {
-		return "", err
-	}
-	var module struct{ Dir string }
-	if err := json.Unmarshal([]byte(out), &module); err != nil {
-		return "", fmt.Errorf("read what go mod download prints: %w", err)
-	}
-	return module.Dir, nil
+	module, err := b.download(ctx, b.Out, queryOf(Version()))
+	return module.Dir, err
 }
 
 func (b *builder) say(format string, args ...any) {
@@ -459,29 +450,4 @@ func copyYAML(to string, from fs.FS) error {
 		}
 		return os.WriteFile(target, content, 0o644)
 	})
-}
-
-// goCommand runs go in the programs' module and returns its output.
-func (b *builder) goCommand(ctx context.Context, args ...string) (string, error) {
-	return b.goIn(ctx, b.Module, args...)
-}
-
-// goIn runs go in a directory and returns its output.
-func (b *builder) goIn(ctx context.Context, dir string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-mod=readonly -buildvcs=false", "GOWORK=off")
-	// an interrupted go ends its compilers and removes its temporary files
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	cmd.WaitDelay = 10 * time.Second
-	var stderr strings.Builder
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if errors.Is(err, exec.ErrNotFound) {
-		return "", fmt.Errorf("%w: install Go (https://go.dev/dl), because the programs are built from source", err)
-	}
-	if err != nil {
-		return "", fmt.Errorf("go %s: %w\n%s", args[0], err, strings.TrimSpace(stderr.String()))
-	}
-	return strings.TrimSpace(string(out)), nil
 }

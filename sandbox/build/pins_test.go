@@ -175,10 +175,15 @@ func TestInterruptedSetup(t *testing.T) {
 
 // TestFleetOfLocalFiles checks the message when the source of the fleet's program is unknown.
 func TestFleetOfLocalFiles(t *testing.T) {
-	setup(t)
-	_, err := Programs(t.Context(), Options{Only: []string{FleetProgram}, Progress: &strings.Builder{}})
-	if !errors.Is(err, errNoVersion) {
-		t.Errorf("Programs = %v, want %v", err, errNoVersion)
+	builds := setup(t)
+	for _, options := range []Options{{Only: []string{FleetProgram}}, {Fleet: true}} {
+		options.Progress = &strings.Builder{}
+		if _, err := Programs(t.Context(), options); !errors.Is(err, errNoVersion) {
+			t.Errorf("Programs = %v, want %v", err, errNoVersion)
+		}
+		if built := builds(); len(built) > 0 {
+			t.Errorf("it built %v before", built)
+		}
 	}
 }
 

@@ -2,7 +2,6 @@ package build
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -78,13 +77,9 @@ func (b *builder) deriveModules(ctx context.Context) error {
 }
 
 func (b *builder) deriveModule(ctx context.Context, module, version string) error {
-	out, err := b.goIn(ctx, b.Module, "mod", "download", "-json", module+"@"+version)
+	found, err := b.download(ctx, b.Module, module+"@"+version)
 	if err != nil {
 		return err
-	}
-	var found struct{ Dir, GoMod string }
-	if err := json.Unmarshal([]byte(out), &found); err != nil {
-		return fmt.Errorf("read what go mod download prints: %w", err)
 	}
 	content, err := os.ReadFile(found.GoMod)
 	if err != nil {

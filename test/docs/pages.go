@@ -17,6 +17,7 @@ var (
 	linkText     = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
 	codeFence    = regexp.MustCompile("^\\s*(```|~~~)")
 	citationOf   = regexp.MustCompile(`\b(docs/[\w-]+\.md)(?:#([\w-]+))?`)
+	address      = regexp.MustCompile(`https?://\S+`)
 	isElsewhere  = regexp.MustCompile(`^[a-z][a-z0-9+.-]*:`)
 	inlineMarkup = strings.NewReplacer("`", "", "*", "")
 )
@@ -95,7 +96,7 @@ type citation struct {
 // citations returns the pages that a source file names.
 func citations(source string) []citation {
 	var cited []citation
-	for _, match := range citationOf.FindAllStringSubmatch(source, -1) {
+	for _, match := range citationOf.FindAllStringSubmatch(address.ReplaceAllString(source, ""), -1) {
 		cited = append(cited, citation{path: match[1], anchor: match[2]})
 	}
 	return cited

@@ -175,7 +175,7 @@ func TestAnchorsOfAPage(t *testing.T) {
 }
 
 func TestCitationsOfASource(t *testing.T) {
-	const source = `// see docs/design.md#rule-5-prune, docs/install.md, "../../docs/a-b.md" and https://example.com/docs/x.html`
+	const source = `// see docs/design.md#rule-5-prune, docs/install.md, "../../docs/a-b.md" and https://example.com/docs/x.md`
 	want := []citation{{"docs/design.md", "rule-5-prune"}, {"docs/install.md", ""}, {"docs/a-b.md", ""}}
 	if diff := cmp.Diff(want, citations(source), cmp.AllowUnexported(citation{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
