@@ -22,6 +22,18 @@ const (
 	kubernetesModule = "k8s.io/kubernetes"
 )
 
+// Names returns what is chosen, for example OCM v1.0.0.
+func (v Versions) Names() []string {
+	var names []string
+	if v.OCM != "" {
+		names = append(names, "OCM "+v.OCM)
+	}
+	if v.Kubernetes != "" {
+		names = append(names, "Kubernetes "+v.Kubernetes)
+	}
+	return names
+}
+
 // version returns that of a module, empty for the pinned one.
 func (v Versions) version(module string) string {
 	return map[string]string{ocmModule: v.OCM, kubernetesModule: v.Kubernetes}[module]

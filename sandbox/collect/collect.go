@@ -1,8 +1,8 @@
 // Package collect copies what a bug report needs from a running sandbox into a directory: the logs of all
 // programs and pods, the objects and events of all clusters, and the versions.
 //
-// It replaces the values of Secrets. It does not look into logs, ConfigMaps or the arguments of containers,
-// and it does not read the objects of a fleet's clusters.
+// It replaces the values of Secrets. It does not look into logs, ConfigMaps or the arguments and the environment
+// of containers, and it does not read the objects of a fleet's clusters.
 package collect
 
 import (
@@ -40,8 +40,11 @@ type collector struct {
 // aboutFile has the versions, the status, and what could not be collected.
 const aboutFile = "about.txt"
 
-// Run collects as much as it can. The error is what could not be read, for example the objects of a cluster
-// whose API server is stopped; the rest has been written then.
+// ErrIncomplete means that something could not be read, for example the objects of a cluster whose API server is stopped.
+// The rest has been written.
+var ErrIncomplete = errors.New("not everything could be collected")
+
+// Run collects as much as it can. The error is ErrIncomplete if that is not everything.
 func Run(ctx context.Context, options Options) error {
 	record, err := statedir.Read(options.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -57,23 +60,28 @@ func Run(ctx context.Context, options Options) error {
 		return fmt.Errorf("create the directory to collect in: %w", err)
 	}
 	c := &collector{Options: options}
-	c.versions()
+	c.versions(record)
 	problems := []error{c.status(ctx)}
 	for _, name := range record.Clusters {
 		problems = append(problems, c.cluster(ctx, name))
 	}
 	problems = append(problems, c.logs())
-	if err := errors.Join(problems...); err != nil {
-		c.about("\nnot collected:\n%v", err)
+	missing := errors.Join(problems...)
+	if missing != nil {
+		c.about("\nnot collected:\n%v", missing)
+		missing = fmt.Errorf("%w:\n%w", ErrIncomplete, missing)
 	}
-	return errors.Join(append(problems, c.file(aboutFile, []byte(c.text.String())))...)
+	if err := c.file(aboutFile, []byte(c.text.String())); err != nil {
+		return errors.Join(err, missing)
+	}
+	return missing
 }
 
 func (c *collector) about(format string, args ...any) {
 	_, _ = fmt.Fprintf(&c.text, format+"\n", args...)
 }
 
-func (c *collector) versions() {
+func (c *collector) versions(record statedir.Record) {
 	version := build.Version()
 	if version == "" {
 		version = "built from local files"
@@ -82,6 +90,10 @@ func (c *collector) versions() {
 	for _, pin := range build.Pins() {
 		c.about("pinned in it: %s", pin)
 	}
+	for _, version := range record.Versions {
+		c.about("in place of the pinned one: %s", version)
+	}
+	c.about("programs: %s", record.Programs)
 	var kernel unix.Utsname
 	if err := unix.Uname(&kernel); err == nil {
 		c.about("Linux: %s", unix.ByteSliceToString(kernel.Release[:]))

@@ -82,7 +82,7 @@ func TestRunWithoutClusters(t *testing.T) {
 		t.Errorf("Run = %v, want that there is no sandbox", err)
 	}
 	for file, content := range map[string]string{
-		"sandbox.json":         `{"kind":"open-cluster-management-sandbox","clusters":["hub"],"hubs":1}`,
+		"sandbox.json":         `{"kind":"open-cluster-management-sandbox","clusters":["hub"],"hubs":1,"versions":["OCM v1.0.0"],"programs":"/programs"}`,
 		"hub/logs/etcd.log":    "a line",
 		"hub/logs/etcd.secret": "no log",
 	} {
@@ -94,12 +94,17 @@ func TestRunWithoutClusters(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := Run(t.Context(), options); err == nil || !strings.Contains(err.Error(), "read the kubeconfig of hub") {
+	if err := Run(t.Context(), options); !errors.Is(err, ErrIncomplete) || !strings.Contains(err.Error(), "read the kubeconfig of hub") {
 		t.Errorf("Run = %v, want what could not be read", err)
 	}
 	about, err := os.ReadFile(filepath.Join(to, aboutFile))
-	if err != nil || !strings.Contains(string(about), "all is well") || !strings.Contains(string(about), "not collected:\nread the kubeconfig of hub") {
-		t.Errorf("%s: %v\n%s", aboutFile, err, about)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"all is well", "not collected:\nread the kubeconfig of hub", "in place of the pinned one: OCM v1.0.0\n", "programs: /programs\n"} {
+		if !strings.Contains(string(about), want) {
+			t.Errorf("%s lacks %q:\n%s", aboutFile, want, about)
+		}
 	}
 	if log, err := os.ReadFile(filepath.Join(to, "logs/hub/logs/etcd.log")); string(log) != "a line" {
 		t.Errorf("the log: %q, %v", log, err)

@@ -18,7 +18,7 @@ import (
 // runOwn returns a call of `run`, whose sandbox is below tmp.
 func runOwn(tmp string, args ...string) *exec.Cmd {
 	cmd := exec.Command(command, append([]string{"--programs=" + os.Getenv("SANDBOX_PROGRAMS"), "--module=" + os.Getenv("SANDBOX_MODULE"), "run"}, args...)...)
-	cmd.Env = append(os.Environ(), "TMPDIR="+tmp, "OCM_SANDBOX="+command)
+	cmd.Env = append(os.Environ(), "TMPDIR="+tmp)
 	return cmd
 }
 

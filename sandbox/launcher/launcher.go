@@ -111,6 +111,10 @@ func start(ctx context.Context, options Options, dir *statedir.Dir) error {
 	if err != nil {
 		return errors.Join(err, ignoreDone(cmd.Process.Kill()), ignoreExit(cmd.Wait()))
 	}
+	record.Ready = true
+	if err := dir.Write(record); err != nil {
+		return errors.Join(err, ignoreDone(cmd.Process.Kill()), ignoreExit(cmd.Wait()))
+	}
 	options.say("%5.1fs  ready", time.Since(started).Seconds())
 	return nil
 }
@@ -133,7 +137,7 @@ func (o *Options) addImages() error {
 // the sandbox's record with the ports. They stay bound until the sandbox ends, so no other program can
 // take them.
 func (o *Options) listen() (record statedir.Record, files []*os.File, err error) {
-	record = statedir.Record{Clusters: o.names(), Hubs: o.Hubs, Programs: o.Programs}
+	record = statedir.Record{Clusters: o.names(), Hubs: o.Hubs, Programs: o.Programs, Versions: o.Versions.Names()}
 	ports := []*int{}
 	record.Ports = make([]int, len(record.Clusters))
 	for i := range record.Ports {

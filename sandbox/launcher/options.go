@@ -109,7 +109,7 @@ func (o *Options) validateClusters() []error {
 		least = 0
 	}
 	if o.Clusters < least || o.Clusters > maxClusters {
-		problems = append(problems, fmt.Errorf("--clusters=%d: a sandbox has %d to %d managed clusters (make sandbox-up CLUSTERS=2; 0 only with --hub-as or --fleet)",
+		problems = append(problems, fmt.Errorf("--clusters=%d: a sandbox has %d to %d managed clusters (for example --clusters=2; 0 only with --hub-as or --fleet)",
 			o.Clusters, least, maxClusters))
 	}
 	if o.Hosted < 0 || (o.Hosted > 0 && o.Hosted >= o.Clusters) {

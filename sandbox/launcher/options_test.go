@@ -20,7 +20,7 @@ func TestValidateReportsEveryProblem(t *testing.T) {
 		want    []string
 	}{
 		{"as make calls it", Options{Dir: ".sandbox", Programs: "bin", Module: "m", Clusters: 1, Hubs: 1, Images: []string{"app=" + root}}, nil},
-		{"no cluster", Options{Dir: "d", Programs: "p", Module: "m", Hubs: 1}, []string{"--clusters=0", "make sandbox-up CLUSTERS=2", "--hub-as"}},
+		{"no cluster", Options{Dir: "d", Programs: "p", Module: "m", Hubs: 1}, []string{"--clusters=0", "for example --clusters=2", "--hub-as"}},
 		{"negative", Options{Dir: "d", Programs: "p", Module: "m", Hubs: 1, Clusters: -1}, []string{"--clusters=-1"}},
 		{"too many", Options{Dir: "d", Programs: "p", Module: "m", Hubs: 1, Clusters: 51}, []string{"--clusters=51"}},
 		{"several hubs, hosted clusters, short lives", Options{Dir: "d", Programs: "p", Module: "m", Hubs: 2, Clusters: 3, Hosted: 2, CertificateLife: 2 * time.Minute}, nil},

@@ -27,7 +27,7 @@ func Report(ctx context.Context, options Options) error {
 	if err != nil {
 		return err
 	}
-	if started, alive := statedir.ProcessStart(record.PID); !alive || started != record.StartTime {
+	if !record.Running() {
 		return fmt.Errorf("the sandbox in %s has ended by itself: see %s for the cause; ocm-sandbox up starts a new one, ocm-sandbox down removes it",
 			dir, filepath.Join(dir, "sandbox.log"))
 	}

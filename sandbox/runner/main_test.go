@@ -50,7 +50,7 @@ func fake(command ...string) Options {
 			if err != nil {
 				return nil, err
 			}
-			return []string{"SANDBOX_DIR=" + dir}, acquired.Lock.Close()
+			return []string{"SANDBOX_DIR=" + dir, "PATH=" + os.Getenv("PATH") + ":" + os.Getenv("PROGRAMS")}, acquired.Lock.Close()
 		},
 		Collect: func(_ context.Context, _, to string) error {
 			return os.WriteFile(filepath.Join(to, "logs"), nil, 0o600)

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -51,8 +52,11 @@ const collectTimeout = 3 * time.Minute
 // Run starts a sandbox, runs the command on it, and removes the sandbox. The error is an *ExitError if the
 // command failed. A signal to this process goes to the command, and before the command has started it ends ctx.
 func Run(ctx context.Context, options Options) (err error) {
-	if _, err := exec.LookPath(options.Command[0]); err != nil {
-		return fmt.Errorf("find the command to run: %w", err)
+	// a name alone may be that of a program that only the variables' PATH has, as kubectl
+	if name := options.Command[0]; strings.Contains(name, "/") {
+		if _, err := exec.LookPath(name); err != nil {
+			return fmt.Errorf("find the command to run: %w", err)
+		}
 	}
 	if options.KeepLogs != "" {
 		if entries, err := os.ReadDir(options.KeepLogs); err == nil && len(entries) > 0 {
@@ -74,7 +78,11 @@ func Run(ctx context.Context, options Options) (err error) {
 	if err != nil {
 		return err
 	}
-	err = execute(ctx, options.Command, variables)
+	program, err := lookPath(options.Command[0], variables)
+	if err != nil {
+		return fmt.Errorf("find the command to run: %w", err)
+	}
+	err = execute(ctx, program, options.Command[1:], variables)
 	if err != nil && ctx.Err() == nil {
 		options.say("%v", err)
 		options.keepLogs(ctx, dir)
@@ -111,15 +119,15 @@ func (o *Options) keepLogs(ctx context.Context, dir string) {
 	o.say("logs and objects are in %s", to)
 }
 
-// execute runs the command and forwards signals to it.
-func execute(ctx context.Context, command, variables []string) error {
+// execute runs a program and forwards signals to it.
+func execute(ctx context.Context, program string, args, variables []string) error {
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	defer signal.Stop(signals)
 	if ctx.Err() != nil {
 		return errors.New("interrupted: the command was not started")
 	}
-	cmd := exec.Command(command[0], command[1:]...)
+	cmd := exec.Command(program, args...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.Env = append(os.Environ(), variables...)
 	if err := cmd.Start(); err != nil {
@@ -139,6 +147,23 @@ func execute(ctx context.Context, command, variables []string) error {
 		return err
 	}
 	return &ExitError{Code: exitCode(exit.Sys().(syscall.WaitStatus))}
+}
+
+// lookPath returns the file of a command, also if only the PATH of the variables leads to it.
+func lookPath(name string, variables []string) (string, error) {
+	file, err := exec.LookPath(name)
+	if err == nil || strings.Contains(name, "/") {
+		return file, err
+	}
+	for _, variable := range variables {
+		path, _ := strings.CutPrefix(variable, "PATH=")
+		for _, dir := range filepath.SplitList(path) {
+			if file, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
+				return file, nil
+			}
+		}
+	}
+	return "", err
 }
 
 // exitCode returns the exit code of a command as a shell does
@@ -178,7 +203,7 @@ func Guard(input io.Reader, parent string) error {
 	}
 	dir := sandboxDir(parent)
 	if len(order) == 0 {
-		killAll(dir)
+		killAll(func() []statedir.Process { return statedir.ProcessesWith("SANDBOX_DIR=" + dir) })
 	}
 	if err := launcher.Down(launcher.Options{Dir: dir, Out: io.Discard}); err != nil {
 		return err
@@ -190,9 +215,21 @@ func Guard(input io.Reader, parent string) error {
 	return nil
 }
 
-// killAll kills the processes of the command, which have the sandbox's directory in their environment.
-func killAll(dir string) {
-	for _, process := range statedir.ProcessesWith("SANDBOX_DIR=" + dir) {
-		_ = syscall.Kill(process.PID, syscall.SIGKILL) // it may have ended
+// killRounds is the number of times that killAll looks for processes. Two are enough unless they start others faster
+// than it kills.
+const killRounds = 100
+
+// killAll kills what find finds: the processes of the command, which have the sandbox's directory in their environment. A
+// process that was started while find read the list has its turn in the next round.
+func killAll(find func() []statedir.Process) {
+	for range killRounds {
+		processes := find()
+		if len(processes) == 0 {
+			return
+		}
+		for _, process := range processes {
+			_ = syscall.Kill(process.PID, syscall.SIGKILL) // it may have ended
+		}
+		time.Sleep(10 * time.Millisecond)
 	}
 }

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"open-cluster-management.io/helloworld-addon/sandbox/statedir"
 )
 
 // start starts a run of a shell script in another process.
@@ -86,8 +89,10 @@ func TestKeep(t *testing.T) {
 
 func TestBadOptions(t *testing.T) {
 	tmp := temporary(t)
-	if err := Run(t.Context(), fake("no-such-command")); err == nil || !strings.Contains(err.Error(), "no-such-command") {
-		t.Errorf("an unknown command: %v", err)
+	for _, command := range []string{"no-such-command", "./no-such-command"} {
+		if err := Run(t.Context(), fake(command)); err == nil || !strings.Contains(err.Error(), command) {
+			t.Errorf("an unknown command: %v", err)
+		}
 	}
 	t.Setenv("KEEP_LOGS", filepath.Dir(tmp))
 	if err := Run(t.Context(), fake("true")); err == nil || !strings.Contains(err.Error(), "--keep-logs="+filepath.Dir(tmp)) {
@@ -95,6 +100,44 @@ func TestBadOptions(t *testing.T) {
 	}
 	if found := left(t, tmp); len(found) > 0 {
 		t.Errorf("%v is left", found)
+	}
+}
+
+// TestCommandOfTheSandbox checks that the command may be one that only the sandbox's PATH leads to, as kubectl.
+func TestCommandOfTheSandbox(t *testing.T) {
+	temporary(t)
+	programs := t.TempDir()
+	t.Setenv("PROGRAMS", programs)
+	if err := os.WriteFile(filepath.Join(programs, "only-there"), []byte("#!/bin/sh\nexit 5\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	var exit *ExitError
+	if err := Run(t.Context(), fake("only-there")); !errors.As(err, &exit) || exit.Code != 5 {
+		t.Errorf("Run = %v, want exit code 5", err)
+	}
+}
+
+// TestKillAll checks that a process that begins after a look at the others ends too.
+func TestKillAll(t *testing.T) {
+	var commands []*exec.Cmd
+	killAll(func() []statedir.Process {
+		if len(commands) == 2 {
+			return nil
+		}
+		cmd := exec.Command("sleep", "1000")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		commands = append(commands, cmd)
+		return []statedir.Process{{PID: cmd.Process.Pid}}
+	})
+	for i, cmd := range commands {
+		if err := cmd.Wait(); err == nil || err.Error() != "signal: killed" {
+			t.Errorf("process %d ended with %v", i, err)
+		}
+	}
+	if len(commands) != 2 {
+		t.Errorf("it looked for processes %d times", len(commands))
 	}
 }
 

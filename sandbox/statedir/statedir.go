@@ -42,6 +42,10 @@ type Record struct {
 	Ports []int `json:"ports"`
 	// Programs is the directory of the programs that the sandbox runs.
 	Programs string `json:"programs"`
+	// Versions names those that differ from the pinned ones, for example "OCM v1.0.0".
+	Versions []string `json:"versions,omitempty"`
+	// Ready is true once all clusters have joined.
+	Ready bool `json:"ready"`
 	// Fleet describes the fleet of simulated clusters, nil if there is none.
 	Fleet *Fleet `json:"fleet,omitempty"`
 }
@@ -168,6 +172,12 @@ func Read(path string) (Record, error) {
 	return record, nil
 }
 
+// Running reports whether the sandbox's supervisor runs.
+func (r Record) Running() bool {
+	started, alive := ProcessStart(r.PID)
+	return alive && started == r.StartTime
+}
+
 // isSandbox reports whether the directory is a sandbox's: it has a record, or it is empty except for
 // the lock, as after an interrupted start.
 func isSandbox(path string) (bool, error) {
@@ -205,7 +215,7 @@ func enoughSpace(path string, freeBytes func(string) (uint64, error)) error {
 		return err
 	}
 	if free < needed {
-		return fmt.Errorf("%s has %d MiB free, a sandbox needs %d: free some, or set SANDBOX_DIR to another disk",
+		return fmt.Errorf("%s has %d MiB free, a sandbox needs %d: free some, or put it on another disk (SANDBOX_DIR; for run and Go tests: TMPDIR)",
 			path, free>>20, needed>>20)
 	}
 	return nil

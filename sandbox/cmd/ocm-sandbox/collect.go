@@ -24,8 +24,8 @@ const collectHelp = `Write what a bug report needs into a new directory:
   events/     of each cluster, the oldest first
   objects/    of each cluster, as YAML: CLUSTER/NAMESPACE/KIND.yaml
 
-The values of Secrets are left out, also inside ManifestWorks. Look at ConfigMaps, arguments of
-containers and pods' logs yourself before you publish them. For example:
+The values of Secrets are left out, also inside ManifestWorks. Look at ConfigMaps, arguments and
+environment of containers, and pods' logs yourself before you publish them. For example:
 
   ocm-sandbox collect my-report && tar czf my-report.tar.gz my-report`
 
@@ -40,7 +40,9 @@ func collectCommand(options *launcher.Options) *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("--dir=%s: %w", options.Dir, err)
 			}
-			if err := collectInto(cmd.Context(), dir, args[0]); err != nil {
+			if err := collectInto(cmd.Context(), dir, args[0]); errors.Is(err, collect.ErrIncomplete) {
+				_, _ = fmt.Fprintln(options.Out, err) // also in about.txt
+			} else if err != nil {
 				return err
 			}
 			_, err = fmt.Fprintf(options.Out, "collected in %s\n", args[0])
@@ -99,7 +101,14 @@ func environment(options *launcher.Options) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return launcher.Environment(dir, record.Programs, os.Getenv("PATH"), record.Clusters), nil
+	if !record.Ready || !record.Running() {
+		return nil, fmt.Errorf("the sandbox in %s does not run, or its start has not ended: ocm-sandbox status tells more", dir)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find this program's file: %w", err)
+	}
+	return launcher.Environment(dir, self, record.Programs, os.Getenv("PATH"), record.Clusters), nil
 }
 
 // quote quotes a word for a POSIX shell.
