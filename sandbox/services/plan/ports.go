@@ -31,8 +31,19 @@ type Backends struct {
 // refused. As with kube-proxy, terminating endpoints that still serve stand in if no other is
 // ready:
 // https://kubernetes.io/docs/reference/networking/virtual-ips/#traffic-to-terminating-endpoints
+//
+// Endpoints that are a ClusterIP do not count: the relay could connect to itself without end.
+// Kubernetes forbids them and does not validate it:
+// https://kubernetes.io/docs/concepts/services-networking/service/#services-without-selectors
 func Ports(services []*corev1.Service, endpointSlices []*discoveryv1.EndpointSlice) map[Port]Backends {
 	of := byService(endpointSlices)
+	clusterIPs := map[netip.Addr]bool{}
+	for _, service := range services {
+		if ip, err := netip.ParseAddr(service.Spec.ClusterIP); err == nil {
+			clusterIPs[ip] = true
+		}
+	}
+	own := func(e netip.AddrPort) bool { return clusterIPs[e.Addr()] }
 	ports := map[Port]Backends{}
 	for _, service := range services {
 		ip, err := netip.ParseAddr(service.Spec.ClusterIP)
@@ -43,9 +54,9 @@ func Ports(services []*corev1.Service, endpointSlices []*discoveryv1.EndpointSli
 			if port.Protocol != corev1.ProtocolTCP && port.Protocol != corev1.ProtocolUDP {
 				continue
 			}
-			endpoints := addresses(of[nameOf(service)], port, ready)
+			endpoints := slices.DeleteFunc(addresses(of[nameOf(service)], port, ready), own)
 			if len(endpoints) == 0 {
-				endpoints = addresses(of[nameOf(service)], port, servesYet)
+				endpoints = slices.DeleteFunc(addresses(of[nameOf(service)], port, servesYet), own)
 			}
 			if len(endpoints) > 0 {
 				at := Port{Protocol: port.Protocol, Address: netip.AddrPortFrom(ip, uint16(port.Port))}

@@ -60,6 +60,13 @@ func TestPorts(t *testing.T) {
 				slice("web", "b", []discoveryv1.EndpointPort{noNumber}, endpoint("10.201.1.4", nil)),
 			},
 		},
+		"ClusterIPs as endpoints, which would lead back to the relay": {
+			service: plain,
+			slices: []*discoveryv1.EndpointSlice{
+				slice("web", "a", onPort, endpoint("10.96.0.7", nil), endpoint("10.96.0.99", nil), endpoint("10.201.1.4", nil)),
+			},
+			want: map[string][]string{"TCP 10.96.0.7:80": {"10.201.1.4:8080"}},
+		},
 		"a port by name whose number differs between pods": {
 			service: service("web", "10.96.0.7", corev1.ServicePort{Name: "http", Port: 80, TargetPort: intstr.FromString("web")}),
 			slices: []*discoveryv1.EndpointSlice{
@@ -100,10 +107,11 @@ func TestPorts(t *testing.T) {
 			want:    map[string][]string{"TCP 10.96.0.7:80": {"10.201.1.4:8080"}}, sticky: 5 * time.Second,
 		},
 	}
+	beside := service("beside", "10.96.0.99")
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			got := map[string][]string{}
-			for port, backends := range Ports([]*corev1.Service{tt.service}, tt.slices) {
+			for port, backends := range Ports([]*corev1.Service{tt.service, beside}, tt.slices) {
 				for _, e := range backends.Endpoints {
 					key := string(port.Protocol) + " " + port.Address.String()
 					got[key] = append(got[key], e.String())
