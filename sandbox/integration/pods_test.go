@@ -23,6 +23,7 @@ func TestPods(t *testing.T) {
 		"debug":    (*sandbox).testDebug,
 		"sidecars": (*sandbox).testSidecars,
 		"top":      (*sandbox).testTop,
+		"gRPC":     (*sandbox).testGRPC,
 	} {
 		t.Run(name, func(t *testing.T) { test(&sandbox{t: t, dir: s.dir}) })
 	}
@@ -188,4 +189,34 @@ func (s *sandbox) testTop() {
 			s.t.Errorf("list of the metrics as %s: %s, want %s", role, out, want)
 		}
 	}
+}
+
+const grpcPod = `
+apiVersion: v1
+kind: Pod
+metadata: {name: grpc, namespace: default}
+spec:
+  terminationGracePeriodSeconds: 1
+  containers:
+  - name: grpc
+    image: tool
+    command: [/bin/tool, grpc, ":9000"]
+    readinessProbe: {grpc: {port: 9000, service: ready}, periodSeconds: 1}
+    livenessProbe: {grpc: {port: 9000}, periodSeconds: 1}
+  - name: unhealthy
+    image: tool
+    command: [/bin/tool, wait]
+    readinessProbe: {grpc: {port: 9000, service: other}, periodSeconds: 1}
+`
+
+func (s *sandbox) testGRPC() {
+	s.apply("cluster1", grpcPod)
+	eventually(s.t, "the container with the service is ready, the other one is not", func() error {
+		out, err := s.kubectl("cluster1", "get", "pod", "grpc", "-o", "jsonpath={.status.containerStatuses[*].ready}")
+		return requireParts(out, err, "true false")
+	})
+	eventually(s.t, "an event names the unknown service", func() error {
+		out, err := s.kubectl("cluster1", "get", "events", "--field-selector=reason=Unhealthy,involvedObject.name=grpc", "-o", "jsonpath={.items[*].message}")
+		return requireParts(out, err, `gRPC health check of service "other"`)
+	})
 }

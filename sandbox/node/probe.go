@@ -69,6 +69,8 @@ func probeOnce(ctx context.Context, probe *corev1.Probe, target probeTarget) err
 		return execOnce(ctx, target.process, plan.ProbeCommand(target.container, probe.Exec))
 	case probe.TCPSocket != nil:
 		return probeTCP(ctx, probe.TCPSocket, target)
+	case probe.GRPC != nil:
+		return probeGRPC(ctx, probe.GRPC, target)
 	}
 	return probeHTTP(ctx, probe.HTTPGet, target)
 }

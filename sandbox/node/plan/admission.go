@@ -83,12 +83,6 @@ func (r *refusals) container(c corev1.Container) {
 		r.when(otherHook(c.Lifecycle.PreStop), "container %q: a preStop hook other than exec, httpGet and sleep", c.Name)
 		r.when(c.Lifecycle.StopSignal != nil, "container %q: stopSignal", c.Name)
 	}
-	for _, p := range []struct {
-		name  string
-		probe *corev1.Probe
-	}{{"livenessProbe", c.LivenessProbe}, {"readinessProbe", c.ReadinessProbe}, {"startupProbe", c.StartupProbe}} {
-		r.when(p.probe != nil && p.probe.GRPC != nil, "container %q: %s by grpc", c.Name, p.name)
-	}
 	if security := c.SecurityContext; security != nil {
 		r.when(yes(security.Privileged), "container %q: privileged", c.Name)
 		r.when(security.Capabilities != nil && len(security.Capabilities.Add) > 0, "container %q: capabilities.add", c.Name)

@@ -291,7 +291,6 @@ func TestUnsupported(t *testing.T) {
 	pod.Spec.InitContainers[0].RestartPolicy = ptr.To(corev1.ContainerRestartPolicyNever)
 	c := &pod.Spec.Containers[0]
 	c.Ports = []corev1.ContainerPort{{HostPort: 80}}
-	c.LivenessProbe = &corev1.Probe{ProbeHandler: corev1.ProbeHandler{GRPC: &corev1.GRPCAction{}}}
 	c.ReadinessProbe = &corev1.Probe{ProbeHandler: corev1.ProbeHandler{Exec: &corev1.ExecAction{}}}
 	c.Lifecycle = &corev1.Lifecycle{
 		PostStart: &corev1.LifecycleHandler{Exec: &corev1.ExecAction{}},
@@ -303,7 +302,7 @@ func TestUnsupported(t *testing.T) {
 		`volume "h": hostPath`, `volume "p": a persistent volume`,
 		`volume "n": a type other than emptyDir, secret, configMap, downwardAPI and projected`,
 		`init container "i0": a restartPolicy of its own other than Always (a sidecar)`,
-		`container "c0": hostPort 80`, `container "c0": a preStop hook other than exec, httpGet and sleep`, `container "c0": livenessProbe by grpc`,
+		`container "c0": hostPort 80`, `container "c0": a preStop hook other than exec, httpGet and sleep`,
 		`container "c0": privileged`, `container "c0": capabilities.add`,
 	}
 	if diff := cmp.Diff(want, Unsupported(pod)); diff != "" {

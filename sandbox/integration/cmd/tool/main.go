@@ -1,13 +1,18 @@
-// Command tool is an image's program for the tests of exec: wait, spin, exit CODE, cat, which
-// copies its input, and print FILE. The tests of images use it, too.
+// Command tool is an image's program for the tests of exec, pods and images: wait, spin, grpc
+// ADDRESS, exit CODE, cat, which copies its input, and print FILE.
 package main
 
 import (
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"strconv"
 	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 )
 
 func main() {
@@ -26,6 +31,8 @@ func run(args []string) error {
 		for {
 			_ = os.Getppid()
 		}
+	case len(args) == 2 && args[0] == "grpc":
+		return serveHealth(args[1])
 	case len(args) == 1 && args[0] == "cat":
 		_, err := io.Copy(os.Stdout, os.Stdin)
 		return err
@@ -42,5 +49,17 @@ func run(args []string) error {
 		}
 		return err
 	}
-	return fmt.Errorf("give wait, cat, print and a file, or exit and a code, not %q", args)
+	return fmt.Errorf("give wait, spin, cat, print and a file, grpc and an address, or exit and a code, not %q", args)
+}
+
+// serveHealth serves the health of the service "ready" by gRPC.
+func serveHealth(address string) error {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return err
+	}
+	server, services := grpc.NewServer(), health.NewServer()
+	services.SetServingStatus("ready", healthpb.HealthCheckResponse_SERVING)
+	healthpb.RegisterHealthServer(server, services)
+	return server.Serve(listener)
 }
