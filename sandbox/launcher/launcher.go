@@ -188,6 +188,9 @@ func supervise(options Options, clusters []string, files []*os.File) (*exec.Cmd,
 		"--certificate-life=" + options.CertificateLife.String(), fmt.Sprintf("--audit=%t", options.Audit), "--hub-as=" + options.HubAs,
 		"--addon-auth=" + options.Agents.AddonAuth, "--addon-token-life=" + options.Agents.AddonTokenLife.String(),
 		"--status-sync-interval=" + options.Agents.StatusSyncInterval.String(), "--feature-gates=" + options.FeatureGates.String()}
+	for _, dir := range options.HostPaths {
+		args = append(args, "--allow-host-path="+dir)
+	}
 	args = append(args, fleetArgs(options.Fleet)...)
 	// OCM's programs leave files in the directory for temporary ones
 	temporary := filepath.Join(options.Dir, "tmp")

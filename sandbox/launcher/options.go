@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -60,6 +61,8 @@ type Options struct {
 	FeatureGates ocm.FeatureGates
 	// Fleet are the simulated clusters.
 	Fleet supervisor.Fleet
+	// HostPaths are the directories that pods may mount by hostPath.
+	HostPaths []string
 	// Images are mappings IMAGE=DIRECTORY.
 	Images []string
 	// Out receives progress messages.
@@ -94,12 +97,29 @@ func (o *Options) Validate() error {
 		}
 		*value = absolute
 	}
+	problems = append(problems, o.validateHostPaths()...)
 	for _, mapping := range o.Images {
 		if _, _, err := images.Parse(mapping); err != nil {
 			problems = append(problems, fmt.Errorf("--image: %w", err))
 		}
 	}
 	return errors.Join(problems...)
+}
+
+func (o *Options) validateHostPaths() []error {
+	var problems []error
+	for i, dir := range o.HostPaths {
+		absolute, err := filepath.Abs(dir)
+		info, statErr := os.Stat(absolute)
+		switch err = errors.Join(err, statErr); {
+		case err != nil:
+			problems = append(problems, fmt.Errorf("--allow-host-path=%s: %w", dir, err))
+		case dir == "" || !info.IsDir():
+			problems = append(problems, fmt.Errorf("--allow-host-path=%s: name a directory", dir))
+		}
+		o.HostPaths[i] = absolute
+	}
+	return problems
 }
 
 func (o *Options) validateClusters() []error {

@@ -46,6 +46,9 @@ func TestValidateReportsEveryProblem(t *testing.T) {
 			[]string{"--clusters=-1: a sandbox has 0 to 50", "--fleet=10000", "--fleet-cuttable=10001", "--fleet-ready-after=-1ns", "--hub-qps=-1", "/no/such/program", "build it first"}},
 		{"agents of no fleet", Options{Dir: "d", Programs: "p", Module: "m", Hubs: 1, Clusters: 1, Fleet: supervisor.Fleet{Agents: "sh"}},
 			[]string{"--fleet-agents=sh: there is no fleet"}},
+		{"a directory for hostPath", Options{Dir: "d", Programs: "p", Module: "m", Hubs: 1, Clusters: 1, HostPaths: []string{root}}, nil},
+		{"none for hostPath", Options{Dir: "d", Programs: "p", Module: "m", Hubs: 1, Clusters: 1, HostPaths: []string{"/no/such", "options_test.go"}},
+			[]string{"--allow-host-path=/no/such: stat", "--allow-host-path=options_test.go: name a directory"}},
 		{"all at once", Options{Clusters: 0, Images: []string{"app"}}, []string{"--clusters=0", "--dir:", "--image:"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

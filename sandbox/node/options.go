@@ -38,6 +38,12 @@ type Options struct {
 	// kubelet's format.
 	LogDir string
 
+	// HostPaths are the absolute paths of the directories of the machine that pods may mount
+	// by hostPath, with all below them. VolumeDir is one whose directories they may mount by
+	// claims alone; empty for none.
+	HostPaths []string
+	VolumeDir string
+
 	Images  Images
 	Runtime Runtime
 	Network Network

@@ -170,6 +170,9 @@ func (w *worker) setUp(ctx context.Context, now time.Time) (reason string, err e
 	if err != nil {
 		return reasonMount, err
 	}
+	if err := w.findHostVolumes(ctx, pod); err != nil {
+		return reasonMount, err
+	}
 	next, tokenErr := w.tokens.sync(ctx, pod, now)
 	w.tokenDue = next
 	if err := w.volumes.sync(in, w.tokens.have); err != nil {

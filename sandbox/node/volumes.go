@@ -27,15 +27,22 @@ const (
 type volumes struct {
 	dir   string
 	chown chowner
+	// host is the path of each volume that is a file or directory of the machine, by name.
+	host map[string]string
 	// written is the content of the volumes made of files, by name.
 	written map[string][]plan.File
 }
 
 func newVolumes(dir string) *volumes {
-	return &volumes{dir: dir, chown: chownMapped, written: map[string][]plan.File{}}
+	return &volumes{dir: dir, chown: chownMapped, host: map[string]string{}, written: map[string][]plan.File{}}
 }
 
-func (v *volumes) path(name string) string { return filepath.Join(v.dir, name) }
+func (v *volumes) path(name string) string {
+	if path, ok := v.host[name]; ok {
+		return path
+	}
+	return filepath.Join(v.dir, name)
+}
 
 // volumeError is the error of a volume's set-up, in kubelet's words.
 type volumeError struct {
@@ -65,6 +72,9 @@ func (v *volumes) sync(in plan.Inputs, tokens map[plan.TokenRequest]plan.Token) 
 }
 
 func (v *volumes) syncOne(volume corev1.Volume, in plan.Inputs, tokens map[plan.TokenRequest]plan.Token) error {
+	if _, ok := v.host[volume.Name]; ok {
+		return nil
+	}
 	if !plan.HasFiles(volume) {
 		return v.makeEmptyDir(volume.Name, plan.FSGroup(&in.Pod.Spec))
 	}
@@ -107,9 +117,10 @@ func (v *volumes) makeEmptyDir(name string, group *int64) error {
 // mounts returns the mounts of a container. As in kubelet, a subPath is resolved
 // now, so the container keeps the file that was there at its start.
 func (v *volumes) mounts(spec *corev1.PodSpec, c corev1.Container, env map[string]string) ([]Mount, error) {
-	payloads := map[string]bool{}
+	readOnly := map[string]bool{}
 	for _, volume := range spec.Volumes {
-		payloads[volume.Name] = plan.HasFiles(volume)
+		claim := volume.PersistentVolumeClaim
+		readOnly[volume.Name] = plan.HasFiles(volume) || claim != nil && claim.ReadOnly
 	}
 	var out []Mount
 	for _, m := range c.VolumeMounts {
@@ -117,7 +128,7 @@ func (v *volumes) mounts(spec *corev1.PodSpec, c corev1.Container, env map[strin
 		if err != nil {
 			return nil, fmt.Errorf("mount volume %q at %s: %w", m.Name, m.MountPath, err)
 		}
-		out = append(out, Mount{Source: source, Target: m.MountPath, ReadOnly: m.ReadOnly || payloads[m.Name]})
+		out = append(out, Mount{Source: source, Target: m.MountPath, ReadOnly: m.ReadOnly || readOnly[m.Name]})
 	}
 	return out, nil
 }

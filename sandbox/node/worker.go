@@ -81,7 +81,7 @@ func newWorker(s *shared, pod *corev1.Pod) *worker {
 		inbox: make(chan func(), inboxSize), wake: make(chan struct{}, 1), done: make(chan struct{}),
 		events:  newPodEvents(s.recorder),
 		refs:    map[plan.Reference]bool{},
-		refused: plan.Unsupported(pod),
+		refused: plan.Unsupported(pod, s.HostPaths),
 		states:  plan.InitialStates(pod, now),
 		runs:    map[string]*containerRun{},
 		tokens:  &tokens{client: s.client, have: map[plan.TokenRequest]plan.Token{}},

@@ -65,6 +65,9 @@ func (s *supervisor) startNode(starting, running context.Context, group *errgrou
 	return installMetrics(starting, c)
 }
 
+// volumeDir returns the directory of the cluster's persistent volumes.
+func volumeDir(c *member) string { return filepath.Join(c.Dir, "volumes") }
+
 func (s *supervisor) nodeOptions(c *member) (node.Options, error) {
 	name := c.Name + "-node"
 	config, err := c.ClientFor("system:node:"+name, "system:nodes")
@@ -82,6 +85,7 @@ func (s *supervisor) nodeOptions(c *member) (node.Options, error) {
 	return node.Options{
 		Name: name, Config: config,
 		StateDir: filepath.Join(c.Dir, "node"), LogDir: filepath.Join(c.Dir, "pods"),
+		HostPaths: s.HostPaths, VolumeDir: volumeDir(c),
 		Images: registry{images.In(s.Dir)}, Runtime: runtime{}, Network: bridge{c.bridge},
 		Address: address, Port: controlplane.KubeletPort,
 		CertFile: serving.CertFile, KeyFile: serving.KeyFile, ClientCAFile: c.Authority.CertFile(),

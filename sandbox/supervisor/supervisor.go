@@ -49,6 +49,8 @@ type Options struct {
 	Agents ocm.Agents
 	// FeatureGates are those of OCM's programs on the clusters that are not of the fleet.
 	FeatureGates ocm.FeatureGates
+	// HostPaths are the directories that pods may mount by hostPath.
+	HostPaths []string
 	// Fleet are the simulated clusters.
 	Fleet Fleet
 	// Outside are the listeners on 127.0.0.1, opened before the network namespace

@@ -93,6 +93,8 @@ func addShapeFlags(cmd *cobra.Command, options *launcher.Options) {
 	cmd.Flags().Var(options.FeatureGates, "feature-gates",
 		"feature gates of OCM's programs, for example registration-agent:ClusterProperty=true (repeatable, or with commas);\n"+
 			"those of a fleet have OCM's defaults")
+	cmd.Flags().StringArrayVar(&options.HostPaths, "allow-host-path", nil,
+		"directory of this machine that pods may mount by hostPath, with all below it (repeatable)")
 	addAgentFlags(cmd, &options.Agents)
 	addFleetFlags(cmd, &options.Fleet)
 }

@@ -59,7 +59,7 @@ func supervise(ctx context.Context, options *launcher.Options, clusters []string
 	return supervisor.Run(ctx, supervisor.Options{
 		Dir: options.Dir, Programs: options.Programs, Clusters: clusters, Hubs: options.Hubs, Hosted: options.Hosted,
 		HubAs: options.HubAs, CertificateLife: options.CertificateLife, Audit: options.Audit, Agents: options.Agents, Fleet: options.Fleet,
-		FeatureGates: options.FeatureGates, Outside: listeners, Progress: progress,
+		FeatureGates: options.FeatureGates, HostPaths: options.HostPaths, Outside: listeners, Progress: progress,
 	})
 }
 

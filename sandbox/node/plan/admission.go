@@ -10,8 +10,9 @@ import (
 // order of the pod's fields. For example, `container "app": privileged`. A pod
 // without any can run. Settings that make no difference to the program (seccomp and
 // AppArmor profiles, resource limits, image pull settings, priorities) are ignored.
-// Ephemeral containers come later: see UnsupportedEphemeral.
-func Unsupported(pod *corev1.Pod) []string {
+// hostPaths are the directories that pods may mount by hostPath. Ephemeral containers come
+// later: see UnsupportedEphemeral.
+func Unsupported(pod *corev1.Pod, hostPaths []string) []string {
 	spec := &pod.Spec
 	refused := refusals{}
 	refused.when(spec.HostNetwork, "hostNetwork")
@@ -27,7 +28,7 @@ func Unsupported(pod *corev1.Pod) []string {
 		refused.when(security.WindowsOptions != nil, "windowsOptions")
 	}
 	for _, v := range spec.Volumes {
-		refused.volume(v)
+		refused.volume(v, hostPaths)
 	}
 	for _, c := range spec.InitContainers {
 		refused.when(c.RestartPolicy != nil && !isSidecar(c) || len(c.RestartPolicyRules) > 0,
@@ -50,14 +51,13 @@ func (r *refusals) when(asked bool, format string, args ...any) {
 	}
 }
 
-// volume refuses every volume but empty ones and those with files from the API
-// server.
-func (r *refusals) volume(v corev1.Volume) {
-	known := v.EmptyDir != nil || v.Secret != nil || v.ConfigMap != nil || v.DownwardAPI != nil || v.Projected != nil
-	r.when(v.HostPath != nil, "volume %q: hostPath", v.Name)
-	r.when(v.PersistentVolumeClaim != nil || v.Ephemeral != nil, "volume %q: a persistent volume", v.Name)
-	r.when(!known && v.HostPath == nil && v.PersistentVolumeClaim == nil && v.Ephemeral == nil,
-		"volume %q: a type other than emptyDir, secret, configMap, downwardAPI and projected", v.Name)
+// volume refuses every volume but empty ones, those with files from the API server, claims,
+// and hostPath in an allowed directory.
+func (r *refusals) volume(v corev1.Volume, hostPaths []string) {
+	known := v.EmptyDir != nil || HasFiles(v) || v.HostPath != nil || v.PersistentVolumeClaim != nil || v.Ephemeral != nil
+	r.when(v.HostPath != nil && !Within(v.HostPath.Path, hostPaths),
+		"volume %q: hostPath outside of the directories that \"ocm-sandbox up --allow-host-path=DIR\" allows", v.Name)
+	r.when(!known, "volume %q: a type other than emptyDir, secret, configMap, downwardAPI, projected, persistentVolumeClaim, ephemeral and hostPath", v.Name)
 	for _, s := range projections(v) {
 		r.when(s.ClusterTrustBundle != nil, "volume %q: clusterTrustBundle", v.Name)
 		r.when(s.PodCertificate != nil, "volume %q: podCertificate", v.Name)

@@ -47,7 +47,7 @@ func ExampleUnsupported() {
 		HostNetwork: true,
 		Containers:  []corev1.Container{{Name: "app", SecurityContext: &corev1.SecurityContext{Privileged: &yes}}},
 	}}
-	for _, setting := range plan.Unsupported(pod) {
+	for _, setting := range plan.Unsupported(pod, nil) {
 		fmt.Println(setting)
 	}
 	// Output:

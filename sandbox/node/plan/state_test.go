@@ -277,14 +277,15 @@ func TestProbeCount(t *testing.T) {
 }
 
 func TestUnsupported(t *testing.T) {
-	if got := Unsupported(testPod(corev1.RestartPolicyAlways, 1, 1)); len(got) != 0 {
+	if got := Unsupported(testPod(corev1.RestartPolicyAlways, 1, 1), nil); len(got) != 0 {
 		t.Errorf("an ordinary pod is refused: %v", got)
 	}
 	pod := testPod(corev1.RestartPolicyAlways, 1, 1)
 	pod.Spec.HostNetwork, pod.Spec.HostPID = true, true
 	pod.Spec.RuntimeClassName = ptr.To("gvisor")
 	pod.Spec.Volumes = []corev1.Volume{
-		{Name: "h", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{}}},
+		{Name: "h", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/allowed/../etc"}}},
+		{Name: "a", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/allowed/a"}}},
 		{Name: "p", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{}}},
 		{Name: "n", VolumeSource: corev1.VolumeSource{NFS: &corev1.NFSVolumeSource{}}},
 	}
@@ -299,13 +300,13 @@ func TestUnsupported(t *testing.T) {
 	c.SecurityContext = &corev1.SecurityContext{Privileged: ptr.To(true), Capabilities: &corev1.Capabilities{Add: []corev1.Capability{"SYS_ADMIN"}}}
 	want := []string{
 		"hostNetwork", "hostPID", "runtimeClassName",
-		`volume "h": hostPath`, `volume "p": a persistent volume`,
-		`volume "n": a type other than emptyDir, secret, configMap, downwardAPI and projected`,
+		`volume "h": hostPath outside of the directories that "ocm-sandbox up --allow-host-path=DIR" allows`,
+		`volume "n": a type other than emptyDir, secret, configMap, downwardAPI, projected, persistentVolumeClaim, ephemeral and hostPath`,
 		`init container "i0": a restartPolicy of its own other than Always (a sidecar)`,
 		`container "c0": hostPort 80`, `container "c0": a preStop hook other than exec, httpGet and sleep`,
 		`container "c0": privileged`, `container "c0": capabilities.add`,
 	}
-	if diff := cmp.Diff(want, Unsupported(pod)); diff != "" {
+	if diff := cmp.Diff(want, Unsupported(pod, []string{"/allowed"})); diff != "" {
 		t.Error(diff)
 	}
 }
