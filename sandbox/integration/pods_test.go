@@ -17,13 +17,15 @@ func TestPods(t *testing.T) {
 	image := t.TempDir()
 	build(t, filepath.Join(image, "bin", "tool"), "./cmd/tool")
 	s := newSandbox(t)
-	s.up("--clusters=1", "--image=tool="+image)
+	s.up("--clusters=1", "--image=tool="+image, "--allow-host-path="+filepath.Dir(s.dir))
 	for name, test := range map[string]func(*sandbox){
 		"terminal": (*sandbox).testTerminal,
 		"debug":    (*sandbox).testDebug,
 		"sidecars": (*sandbox).testSidecars,
 		"top":      (*sandbox).testTop,
 		"gRPC":     (*sandbox).testGRPC,
+		"hostPath": (*sandbox).testHostPath,
+		"claims":   (*sandbox).testClaims,
 	} {
 		t.Run(name, func(t *testing.T) { test(&sandbox{t: t, dir: s.dir}) })
 	}
@@ -218,5 +220,90 @@ func (s *sandbox) testGRPC() {
 	eventually(s.t, "an event names the unknown service", func() error {
 		out, err := s.kubectl("cluster1", "get", "events", "--field-selector=reason=Unhealthy,involvedObject.name=grpc", "-o", "jsonpath={.items[*].message}")
 		return requireParts(out, err, `gRPC health check of service "other"`)
+	})
+}
+
+const hostPathPod = `
+apiVersion: v1
+kind: Pod
+metadata: {name: %[1]s, namespace: default}
+spec:
+  restartPolicy: Never
+  containers:
+  - {name: tool, image: tool, command: [/bin/tool, write, /host/file, hello], volumeMounts: [{name: host, mountPath: /host}]}
+  volumes:
+  - {name: host, hostPath: {path: %[2]s, type: DirectoryOrCreate}}
+`
+
+// The directory above the sandbox's is allowed: a pod writes to one in it, and no link leads out.
+func (s *sandbox) testHostPath() {
+	allowed := filepath.Dir(s.dir)
+	shared, elsewhere := filepath.Join(allowed, "shared"), s.t.TempDir()
+	if err := os.Mkdir(shared, 0o777); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := os.Chmod(shared, 0o777); err != nil { // for the pod's user
+		s.t.Fatal(err)
+	}
+	if err := os.Symlink(elsewhere, filepath.Join(allowed, "escape")); err != nil {
+		s.t.Fatal(err)
+	}
+	s.apply("cluster1", fmt.Sprintf(hostPathPod, "host", shared))
+	s.must("cluster1", "wait", "--for=jsonpath={.status.phase}=Succeeded", "pod/host", "--timeout=30s")
+	if content, err := os.ReadFile(filepath.Join(shared, "file")); err != nil || string(content) != "hello" {
+		s.t.Errorf("the file: %q, %v", content, err)
+	}
+	for name, path := range map[string]string{"escape": filepath.Join(allowed, "escape"), "outside": "/etc"} {
+		s.apply("cluster1", fmt.Sprintf(hostPathPod, name, path))
+		want := map[string]string{"escape": "leads out of the allowed directories", "outside": "--allow-host-path=DIR"}[name]
+		eventually(s.t, "an event refuses "+path, func() error {
+			out, err := s.kubectl("cluster1", "get", "events", "--field-selector=involvedObject.name="+name, "-o", "jsonpath={.items[*].message}")
+			return requireParts(out, err, want)
+		})
+		s.must("cluster1", "delete", "pod", name, "--timeout=20s")
+	}
+}
+
+const claimingPod = `
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data, namespace: default}
+spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: %[1]s, namespace: default}
+spec:
+  restartPolicy: Never
+  containers:
+  - {name: tool, image: tool, command: %[2]s, volumeMounts: [{name: data, mountPath: /data}]}
+  volumes:
+  - {name: data, persistentVolumeClaim: {claimName: data}}
+`
+
+// What one pod writes to a claim's volume another reads, until the claim is deleted.
+func (s *sandbox) testClaims() {
+	for _, pod := range [][2]string{{"writer", "[/bin/tool, write, /data/file, hello]"}, {"reader", "[/bin/tool, print, /data/file]"}} {
+		s.apply("cluster1", fmt.Sprintf(claimingPod, pod[0], pod[1]))
+		s.must("cluster1", "wait", "--for=jsonpath={.status.phase}=Succeeded", "pod/"+pod[0], "--timeout=60s")
+	}
+	if out := s.must("cluster1", "logs", "reader"); out != "hello" {
+		s.t.Errorf("the reader has read %q", out)
+	}
+	if out := s.must("cluster1", "get", "pvc", "data", "-o", "jsonpath={.spec.storageClassName}"); out != "sandbox" {
+		s.t.Errorf("the default StorageClass: %s", out)
+	}
+	volume := filepath.Join(s.dir, "cluster1", "volumes", s.must("cluster1", "get", "pvc", "data", "-o", "jsonpath={.spec.volumeName}"))
+	if _, err := os.Stat(filepath.Join(volume, "file")); err != nil {
+		s.t.Errorf("the volume's directory: %v", err)
+	}
+	s.must("cluster1", "delete", "pod", "writer", "reader", "--timeout=20s")
+	s.must("cluster1", "delete", "pvc", "data", "--timeout=30s")
+	eventually(s.t, "the volume and its directory are gone", func() error {
+		out, err := s.kubectl("cluster1", "get", "pv", "-o", "name")
+		if _, statErr := os.Stat(volume); out != "" || !os.IsNotExist(statErr) {
+			return fmt.Errorf("%s, %w, %w", out, err, statErr)
+		}
+		return nil
 	})
 }

@@ -19,6 +19,7 @@ import (
 	"open-cluster-management.io/helloworld-addon/sandbox/node"
 	"open-cluster-management.io/helloworld-addon/sandbox/services"
 	serviceplan "open-cluster-management.io/helloworld-addon/sandbox/services/plan"
+	"open-cluster-management.io/helloworld-addon/sandbox/storage"
 )
 
 // nodeTimeout limits the wait for a node to be ready.
@@ -62,7 +63,13 @@ func (s *supervisor) startNode(starting, running context.Context, group *errgrou
 	if err := waitNodeReady(starting, c, options.Name); err != nil {
 		return err
 	}
-	return installMetrics(starting, c)
+	group.Go(func() error {
+		if err := storage.Run(running, c.Admin, volumeDir(c)); err != nil {
+			return fmt.Errorf("volumes of %s: %w", c.Name, err)
+		}
+		return nil
+	})
+	return installNodeObjects(starting, c)
 }
 
 // volumeDir returns the directory of the cluster's persistent volumes.

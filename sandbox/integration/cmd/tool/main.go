@@ -1,8 +1,9 @@
 // Command tool is an image's program for the tests of exec, pods and images: wait, spin, grpc
-// ADDRESS, exit CODE, cat, which copies its input, and print FILE.
+// ADDRESS, exit CODE, cat, which copies its input, print FILE, and write FILE TEXT.
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -22,34 +23,56 @@ func main() {
 	}
 }
 
+// command is what the program does, with a number of arguments.
+type command struct {
+	args int
+	run  func(args []string) error
+}
+
+var commands = map[string]command{
+	"wait":  {0, func([]string) error { time.Sleep(time.Hour); return nil }},
+	"spin":  {0, func([]string) error { return spin() }},
+	"cat":   {0, func([]string) error { return copyOut(os.Stdin) }},
+	"grpc":  {1, func(args []string) error { return serveHealth(args[0]) }},
+	"print": {1, func(args []string) error { return printFile(args[0]) }},
+	"write": {2, func(args []string) error { return os.WriteFile(args[0], []byte(args[1]), 0o644) }},
+	"exit":  {1, func(args []string) error { return exit(args[0]) }},
+}
+
 func run(args []string) error {
-	switch {
-	case len(args) == 1 && args[0] == "wait":
-		time.Sleep(time.Hour)
-		return nil
-	case len(args) == 1 && args[0] == "spin":
-		for {
-			_ = os.Getppid()
+	if len(args) > 0 {
+		if c, ok := commands[args[0]]; ok && c.args == len(args)-1 {
+			return c.run(args[1:])
 		}
-	case len(args) == 2 && args[0] == "grpc":
-		return serveHealth(args[1])
-	case len(args) == 1 && args[0] == "cat":
-		_, err := io.Copy(os.Stdout, os.Stdin)
-		return err
-	case len(args) == 2 && args[0] == "print":
-		content, err := os.ReadFile(args[1])
-		if err == nil {
-			_, err = os.Stdout.Write(content)
-		}
-		return err
-	case len(args) == 2 && args[0] == "exit":
-		code, err := strconv.Atoi(args[1])
-		if err == nil {
-			os.Exit(code)
-		}
+	}
+	return fmt.Errorf("give wait, spin, cat, print FILE, write FILE TEXT, grpc ADDRESS or exit CODE, not %q", args)
+}
+
+func spin() error {
+	for {
+		_ = os.Getppid()
+	}
+}
+
+func copyOut(from io.Reader) error {
+	_, err := io.Copy(os.Stdout, from)
+	return err
+}
+
+func printFile(name string) error {
+	file, err := os.Open(name)
+	if err != nil {
 		return err
 	}
-	return fmt.Errorf("give wait, spin, cat, print and a file, grpc and an address, or exit and a code, not %q", args)
+	return errors.Join(copyOut(file), file.Close())
+}
+
+func exit(code string) error {
+	number, err := strconv.Atoi(code)
+	if err == nil {
+		os.Exit(number)
+	}
+	return err
 }
 
 // serveHealth serves the health of the service "ready" by gRPC.

@@ -7,6 +7,7 @@ import (
 
 	"open-cluster-management.io/helloworld-addon/sandbox/apply"
 	"open-cluster-management.io/helloworld-addon/sandbox/controlplane"
+	"open-cluster-management.io/helloworld-addon/sandbox/storage"
 )
 
 // metricsHost is the name by which an API server verifies its node as the server of metrics.
@@ -50,15 +51,16 @@ spec:
   caBundle: %[3]s
 `
 
-// installMetrics lets the cluster's API server ask the node for metrics.
-func installMetrics(ctx context.Context, c *member) error {
+// installNodeObjects lets the cluster's API server ask the node for metrics, and makes the
+// sandbox's StorageClass the default.
+func installNodeObjects(ctx context.Context, c *member) error {
 	applier, err := apply.New(c.Admin)
 	if err != nil {
-		return fmt.Errorf("install metrics on %s: %w", c.Name, err)
+		return fmt.Errorf("install metrics and storage on %s: %w", c.Name, err)
 	}
 	objects := fmt.Appendf(nil, metricsObjects, c.Address, controlplane.KubeletPort, base64.StdEncoding.EncodeToString(c.Authority.PEM()))
-	if err := applier.Apply(ctx, objects); err != nil {
-		return fmt.Errorf("install metrics on %s: %w", c.Name, err)
+	if err := applier.Apply(ctx, append(objects, "---"+storage.Objects...)); err != nil {
+		return fmt.Errorf("install metrics and storage on %s: %w", c.Name, err)
 	}
 	return nil
 }
