@@ -14,6 +14,12 @@ func TestManagedServiceAccount(t *testing.T) { play(t, managedServiceAccountStep
 
 func TestManagedServiceAccountTemplate(t *testing.T) { play(t, managedServiceAccountTemplateSteps) }
 
+func TestAddonFramework(t *testing.T) { play(t, addonFrameworkSteps) }
+
+func TestAddonFrameworkToken(t *testing.T) { play(t, addonFrameworkTokenSteps) }
+
+func TestExamples(t *testing.T) { play(t, exampleSteps) }
+
 // play takes the steps one after the other on the sandbox of the environment and appends their rows to the file TABLE.
 func play(t *testing.T, steps []step) {
 	work := t.TempDir()

@@ -82,7 +82,56 @@ user=$(kubectl auth whoami -o jsonpath='{.status.userInfo.username}')
 		what:   "the same, specs of the installation",
 		script: `"$PEERS_BIN/managed-serviceaccount.test" --test-cluster loopback --ginkgo.no-color --ginkgo.label-filter=install`,
 	}}
+
+	addonFrameworkSteps = []step{{
+		module: addonFramework,
+		what:   "its e2e suite",
+		script: `deploy helloworld
+deploy helloworld-helm
+MANAGED_CLUSTER_NAME=loopback "$PEERS_BIN/addon-framework.test" -test.v -ginkgo.v -ginkgo.noColor`,
+	}}
+
+	addonFrameworkTokenSteps = []step{{
+		module: addonFramework,
+		what:   "its e2etoken suite, with `--addon-auth=token`",
+		script: `deploy helloworld
+deploy helloworld-helm
+MANAGED_CLUSTER_NAME=loopback "$PEERS_BIN/addon-framework-token.test" -test.v -ginkgo.v -ginkgo.noColor`,
+	}}
+
+	exampleSteps = []step{{
+		module: addonFramework,
+		what:   "helloworld by its placement",
+		result: "Available on two clusters",
+		script: `deploy helloworld
+available helloworld cluster1 cluster2`,
+	}, {
+		module: addonFramework,
+		what:   "helloworld_helm",
+		result: "Available",
+		script: `deploy helloworld-helm
+kubectl apply -f examples/deploy/addon-cr/helloworld_helm_addon_cr.yaml
+available helloworldhelm cluster1`,
+	}, {
+		module: addonFramework,
+		what:   "helloworld_hosted, cluster2 from cluster1",
+		result: "Available",
+		// as the framework's e2ehosted suite gives the agent its kubeconfig
+		script: `deploy helloworld-hosted
+sed 's/namespace: cluster1/namespace: cluster2/; s/hosting1/cluster1/' examples/deploy/addon-cr/helloworld_hosted_addon_cr.yaml | kubectl apply -f -
+hosting() { kubectl --kubeconfig="$CLUSTER1_KUBECONFIG" "$@"; }
+hosting get secret -n klusterlet-cluster2 external-managed-kubeconfig -o jsonpath='{.data.kubeconfig}' | base64 -d >"$WORK/cluster2.kubeconfig"
+hosting create secret generic -n open-cluster-management-agent-addon helloworldhosted-managed-kubeconfig \
+  "--from-file=kubeconfig=$WORK/cluster2.kubeconfig"
+available helloworldhosted cluster2`,
+	}, {
+		module: addonFramework,
+		what:   "helloworld-template, an AddOnTemplate",
+		result: "Available",
+		script: `deploy helloworld-template
+available hello-template cluster1`,
+	}}
 )
 
 // allSteps are the steps of all tests, in the order of the documentation's table.
-var allSteps = [][]step{managedServiceAccountSteps, managedServiceAccountTemplateSteps}
+var allSteps = [][]step{managedServiceAccountSteps, managedServiceAccountTemplateSteps, exampleSteps, addonFrameworkSteps, addonFrameworkTokenSteps}
