@@ -18,7 +18,8 @@ import (
 func start(t *testing.T, script string) (cmd *exec.Cmd, stdout, stderr *bytes.Buffer) {
 	t.Helper()
 	stdout, stderr = &bytes.Buffer{}, &bytes.Buffer{}
-	cmd = exec.Command(os.Args[0], "run", "sh", "-c", script)
+	// a test that fails must not leave it; its guard ends the rest
+	cmd = exec.CommandContext(t.Context(), os.Args[0], "run", "sh", "-c", script)
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	// a leftover process that has them open must not delay the test
 	cmd.WaitDelay = 10 * time.Second
