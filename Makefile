@@ -232,7 +232,7 @@ test-race: ## Run the products' unit tests under the race detector (needs a C co
 
 .PHONY: test-sandbox
 test-sandbox: sandbox-programs ## Test the sandbox itself, with real control planes
-	go test -C sandbox -trimpath -tags sandbox -timeout 12m $(TEST_FLAGS) ./...
+	go test -C sandbox -trimpath -tags sandbox -timeout 20m $(TEST_FLAGS) ./...
 
 .PHONY: test-fleet
 test-fleet: sandbox-programs build ## Test the add-on on a fleet of 5 simulated clusters: about two minutes
