@@ -6,12 +6,8 @@ import (
 	"strings"
 )
 
-const (
-	// defaultPath is Docker's and containerd's PATH for an image without one.
-	defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-	// maxHostname is the kubelet's limit; the kernel's is 64.
-	maxHostname = 63
-)
+// defaultPath is Docker's and containerd's PATH for an image without one.
+const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 // environment adds the variables of a container runtime unless they are set. The last
 // entry of a name wins.
@@ -27,7 +23,7 @@ func environment(spec Spec) []string {
 		index[name] = len(out)
 		out = append(out, entry)
 	}
-	defaults := [][2]string{{"PATH", defaultPath}, {"HOME", "/"}, {"HOSTNAME", shortHostname(spec.Hostname)}}
+	defaults := [][2]string{{"PATH", defaultPath}, {"HOME", "/"}, {"HOSTNAME", spec.Hostname}}
 	if spec.TTY {
 		defaults = append(defaults, [2]string{"TERM", "xterm"})
 	}
@@ -37,15 +33,6 @@ func environment(spec Spec) []string {
 		}
 	}
 	return out
-}
-
-// shortHostname truncates a name as kubelet does: to 63 bytes, without a dot or a
-// hyphen at its end.
-func shortHostname(name string) string {
-	if len(name) <= maxHostname {
-		return name
-	}
-	return strings.TrimRight(name[:maxHostname], "-.")
 }
 
 // hostsFile returns the content of /etc/hosts. The address may be empty.

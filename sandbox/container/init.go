@@ -73,7 +73,7 @@ func (o order) create() error {
 	if err := enterRoot(spec.Root); err != nil {
 		return err
 	}
-	if err := unix.Sethostname([]byte(shortHostname(spec.Hostname))); err != nil {
+	if err := unix.Sethostname([]byte(spec.Hostname)); err != nil {
 		return fmt.Errorf("set the host name %q: %w", spec.Hostname, err)
 	}
 	if spec.TTY {

@@ -298,10 +298,9 @@ type etcFile struct{ path, content string }
 
 // etcFiles returns the files of /etc.
 func etcFiles(spec Spec, address string) []etcFile {
-	hostname := shortHostname(spec.Hostname)
 	names := spec.HostNames
-	if len(names) == 0 && hostname != "" {
-		names = []string{hostname}
+	if len(names) == 0 && spec.Hostname != "" {
+		names = []string{spec.Hostname}
 	}
 	resolv := spec.ResolvConf
 	if resolv == "" {
@@ -309,7 +308,7 @@ func etcFiles(spec Spec, address string) []etcFile {
 	}
 	return []etcFile{
 		{"/etc/hosts", hostsFile(names, address, spec.Hosts)},
-		{"/etc/hostname", hostname + "\n"},
+		{"/etc/hostname", spec.Hostname + "\n"},
 		{"/etc/resolv.conf", resolv},
 	}
 }

@@ -14,7 +14,7 @@ import (
 type Spec struct {
 	// ID names the container in the mount table and in errors.
 	ID string
-	// Hostname is truncated to 63 bytes, as kubelet does.
+	// Hostname has at most 64 bytes, the kernel's limit.
 	Hostname string
 
 	// Image is the directory with the image's root file system. It is never

@@ -74,22 +74,6 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-func TestShortHostname(t *testing.T) {
-	tests := map[string]struct{ name, want string }{
-		"a short one stays":           {"pod-1", "pod-1"},
-		"63 bytes stay":               {strings.Repeat("a", 63), strings.Repeat("a", 63)},
-		"a long one is cut":           {strings.Repeat("a", 100), strings.Repeat("a", 63)},
-		"not to end in hyphen or dot": {strings.Repeat("a", 61) + "-.b", strings.Repeat("a", 61)},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			if got := shortHostname(tt.name); got != tt.want {
-				t.Errorf("got %q, want %q", got, tt.want)
-			}
-		})
-	}
-}
-
 func TestParents(t *testing.T) {
 	got := parents([]string{"/a/b/c", "a/d/", "", "/", "/e"})
 	want := map[string]bool{"/a": true, "/a/b": true}

@@ -199,7 +199,10 @@ func (w *worker) containerSpec(pod *corev1.Pod, c corev1.Container, image plan.I
 	if err != nil {
 		return Container{}, &waitError{plan.ReasonConfigError, err}
 	}
-	name, hostNames := plan.HostNames(pod, w.ClusterDomain)
+	name, hostNames, err := plan.HostNames(pod, w.ClusterDomain)
+	if err != nil {
+		return Container{}, &waitError{plan.ReasonConfigError, err}
+	}
 	spec := Container{
 		Beside: beside, Capabilities: plan.AddedCapabilities(c),
 		Hostname: name, HostNames: hostNames, ResolvConf: plan.ResolvConf(pod, w.ClusterDNS, w.ClusterDomain),

@@ -115,6 +115,19 @@ func TestWorkerWaitsForSecret(t *testing.T) {
 	}
 }
 
+// TestWorkerRefusesALongFullName checks that the container says why it waits.
+func TestWorkerRefusesALongFullName(t *testing.T) {
+	pod, yes := appPod(), true
+	pod.Spec.Hostname, pod.Spec.Subdomain, pod.Spec.SetHostnameAsFQDN = strings.Repeat("a", 63), "web", &yes
+	b := newBench(t, pod)
+	b.worker.ClusterDomain = "cluster.local"
+	b.run()
+	b.until("says what is too long", b.container("waiting", func(s corev1.ContainerStatus) bool {
+		return s.State.Waiting != nil && s.State.Waiting.Reason == plan.ReasonConfigError &&
+			strings.Contains(s.State.Waiting.Message, "setHostnameAsFQDN")
+	}))
+}
+
 // TestWorkerReleasesImages checks that a run uses its image until it ends, and that a start
 // that fails does not.
 func TestWorkerReleasesImages(t *testing.T) {

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -16,21 +17,39 @@ const (
 	maxSearches    = 32
 )
 
+const (
+	// maxHostname is kubelet's limit of a short hostname in bytes.
+	maxHostname = 63
+	// maxFullHostname is the kernel's limit, which a full name as hostname may not exceed.
+	maxFullHostname = 64
+)
+
 // HostNames returns a pod's hostname and the names of its own address in /etc/hosts. A pod with a
-// subdomain has a full name as well. For example, web-0.web.default.svc.cluster.local.
-func HostNames(pod *corev1.Pod, domain string) (hostname string, names []string) {
-	short := pod.Spec.Hostname
-	if short == "" {
-		short = pod.Name
-	}
+// subdomain has a full name as well. For example, web-0.web.default.svc.cluster.local. The error is
+// that of a full name that is too long for the hostname, if setHostnameAsFQDN asks for it:
+// https://kubernetes.io/docs/concepts/services-networking/dns-pod-service/#pod-sethostnameasfqdn-field
+func HostNames(pod *corev1.Pod, domain string) (hostname string, names []string, err error) {
+	short := shortHostname(cmp.Or(pod.Spec.Hostname, pod.Name))
 	if pod.Spec.Subdomain == "" || domain == "" {
-		return short, nil
+		return short, nil, nil
 	}
 	full := fmt.Sprintf("%s.%s.%s.svc.%s", short, pod.Spec.Subdomain, pod.Namespace, domain)
-	if yes(pod.Spec.SetHostnameAsFQDN) {
-		return full, []string{full, short}
+	if !yes(pod.Spec.SetHostnameAsFQDN) {
+		return short, []string{full, short}, nil
 	}
-	return short, []string{full, short}
+	if len(full) > maxFullHostname {
+		return "", nil, fmt.Errorf("full name %s of the pod has %d characters, a hostname at most %d: shorten its name or subdomain, or unset setHostnameAsFQDN",
+			full, len(full), maxFullHostname)
+	}
+	return full, []string{full, short}, nil
+}
+
+// shortHostname truncates a name as kubelet does, and leaves no dot or hyphen at its end.
+func shortHostname(name string) string {
+	if len(name) <= maxHostname {
+		return name
+	}
+	return strings.TrimRight(name[:maxHostname], "-.")
 }
 
 // ResolvConf returns the content of a pod's /etc/resolv.conf by its dnsPolicy and dnsConfig; it is

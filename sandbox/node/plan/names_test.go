@@ -2,6 +2,7 @@ package plan
 
 import (
 	"net/netip"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -11,23 +12,33 @@ import (
 
 func TestHostNames(t *testing.T) {
 	yes := true
+	const rest = ".web.ns.svc.cluster.local"
+	fits, tooLong := strings.Repeat("a", 64-len(rest)), strings.Repeat("a", 65-len(rest))
 	tests := map[string]struct {
 		spec     corev1.PodSpec
 		domain   string
 		hostname string
 		names    []string
 	}{
-		"the pod's name":            {corev1.PodSpec{}, "cluster.local", "web-0", nil},
-		"its own hostname":          {corev1.PodSpec{Hostname: "h"}, "cluster.local", "h", nil},
-		"a subdomain":               {corev1.PodSpec{Subdomain: "web"}, "cluster.local", "web-0", []string{"web-0.web.ns.svc.cluster.local", "web-0"}},
-		"hostname and subdomain":    {corev1.PodSpec{Hostname: "h", Subdomain: "web"}, "cluster.local", "h", []string{"h.web.ns.svc.cluster.local", "h"}},
-		"the full name as hostname": {corev1.PodSpec{Subdomain: "web", SetHostnameAsFQDN: &yes}, "cluster.local", "web-0.web.ns.svc.cluster.local", []string{"web-0.web.ns.svc.cluster.local", "web-0"}},
-		"no full name without DNS":  {corev1.PodSpec{Subdomain: "web"}, "", "web-0", nil},
+		"the pod's name":             {corev1.PodSpec{}, "cluster.local", "web-0", nil},
+		"its own hostname":           {corev1.PodSpec{Hostname: "h"}, "cluster.local", "h", nil},
+		"a subdomain":                {corev1.PodSpec{Subdomain: "web"}, "cluster.local", "web-0", []string{"web-0.web.ns.svc.cluster.local", "web-0"}},
+		"hostname and subdomain":     {corev1.PodSpec{Hostname: "h", Subdomain: "web"}, "cluster.local", "h", []string{"h.web.ns.svc.cluster.local", "h"}},
+		"the full name as hostname":  {corev1.PodSpec{Subdomain: "web", SetHostnameAsFQDN: &yes}, "cluster.local", "web-0.web.ns.svc.cluster.local", []string{"web-0.web.ns.svc.cluster.local", "web-0"}},
+		"no full name without DNS":   {corev1.PodSpec{Subdomain: "web"}, "", "web-0", nil},
+		"63 bytes":                   {corev1.PodSpec{Hostname: strings.Repeat("a", 63)}, "cluster.local", strings.Repeat("a", 63), nil},
+		"more are cut":               {corev1.PodSpec{Hostname: strings.Repeat("a", 64)}, "cluster.local", strings.Repeat("a", 63), nil},
+		"no hyphen or dot at an end": {corev1.PodSpec{Hostname: strings.Repeat("a", 61) + "-.b"}, "cluster.local", strings.Repeat("a", 61), nil},
+		"a full name of 64 bytes":    {corev1.PodSpec{Hostname: fits, Subdomain: "web", SetHostnameAsFQDN: &yes}, "cluster.local", fits + rest, []string{fits + rest, fits}},
+		"a longer one in /etc/hosts": {corev1.PodSpec{Hostname: tooLong, Subdomain: "web"}, "cluster.local", tooLong, []string{tooLong + rest, tooLong}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web-0"}, Spec: tt.spec}
-			hostname, names := HostNames(pod, tt.domain)
+			hostname, names, err := HostNames(pod, tt.domain)
+			if err != nil {
+				t.Fatal(err)
+			}
 			if hostname != tt.hostname {
 				t.Errorf("hostname: got %q, want %q", hostname, tt.hostname)
 			}
@@ -35,6 +46,17 @@ func TestHostNames(t *testing.T) {
 				t.Errorf("names in /etc/hosts (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestHostNamesTooLong checks that the hostname is not cut where it has to be the full name.
+func TestHostNamesTooLong(t *testing.T) {
+	yes := true
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: strings.Repeat("a", 40)},
+		Spec: corev1.PodSpec{Subdomain: "web", SetHostnameAsFQDN: &yes}}
+	hostname, _, err := HostNames(pod, "cluster.local")
+	if err == nil || !strings.Contains(err.Error(), "has 65 characters, a hostname at most 64") {
+		t.Errorf("got %q, error %v", hostname, err)
 	}
 }
 
