@@ -72,6 +72,8 @@ user=$(kubectl auth whoami -o jsonpath='{.status.userInfo.username}')
 		what:   "its e2e suite with an AddOnTemplate",
 		script: `install open-cluster-management-addon charts/managed-serviceaccount \
   tag=latest,featureGates.ephemeralIdentity=true,hubDeployMode=AddOnTemplate,targetCluster=loopback
+# the workflow compiles the suite meanwhile, which takes longer
+available managed-serviceaccount loopback
 "$PEERS_BIN/managed-serviceaccount.test" --test-cluster loopback --ginkgo.no-color --ginkgo.label-filter='!ephemeral&&!install'`,
 	}, {
 		module: managedServiceAccount,
