@@ -89,10 +89,12 @@ func groupsOf(pod *corev1.PodSecurityContext, inImage []int) []int64 {
 }
 
 // fileOwner returns the owner of the pod's service account tokens: the user of its
-// containers if the pod sets the same one for all of them, otherwise nil.
+// containers if the pod sets the same one for all of them, otherwise nil. As in kubelet,
+// ephemeral containers do not count, so that they never change the files of a running pod:
+// https://github.com/kubernetes/kubernetes/blob/v1.34.0/pkg/volume/util/util.go
 func fileOwner(pod *corev1.PodSpec) *int64 {
 	var owner *int64
-	for i, c := range Containers(pod) {
+	for i, c := range slices.Concat(pod.InitContainers, pod.Containers) {
 		var user *int64
 		if pod.SecurityContext != nil {
 			user = pod.SecurityContext.RunAsUser

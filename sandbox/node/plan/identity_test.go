@@ -66,3 +66,40 @@ func TestIdentity(t *testing.T) {
 		})
 	}
 }
+
+func TestFileOwner(t *testing.T) {
+	user := func(id int64) *corev1.SecurityContext { return &corev1.SecurityContext{RunAsUser: &id} }
+	for _, c := range []struct {
+		name  string
+		pod   *corev1.PodSecurityContext
+		init  []*corev1.SecurityContext
+		own   []*corev1.SecurityContext
+		debug bool
+		want  *int64
+	}{
+		{name: "no user", own: []*corev1.SecurityContext{nil}},
+		{name: "the pod's user", pod: &corev1.PodSecurityContext{RunAsUser: ptr.To[int64](5)}, own: []*corev1.SecurityContext{nil, {}}, want: ptr.To[int64](5)},
+		{name: "the same user of all", init: []*corev1.SecurityContext{user(6)}, own: []*corev1.SecurityContext{user(6), user(6)}, want: ptr.To[int64](6)},
+		{name: "an init container with another user", init: []*corev1.SecurityContext{user(5)}, own: []*corev1.SecurityContext{user(6)}},
+		{name: "a container with another user than the pod's", pod: &corev1.PodSecurityContext{RunAsUser: ptr.To[int64](5)},
+			own: []*corev1.SecurityContext{nil, user(6)}},
+		{name: "one container without a user", own: []*corev1.SecurityContext{user(6), nil}},
+		{name: "an ephemeral container without a user does not count", own: []*corev1.SecurityContext{user(6)}, debug: true, want: ptr.To[int64](6)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			spec := &corev1.PodSpec{SecurityContext: c.pod}
+			for _, context := range c.init {
+				spec.InitContainers = append(spec.InitContainers, corev1.Container{SecurityContext: context})
+			}
+			for _, context := range c.own {
+				spec.Containers = append(spec.Containers, corev1.Container{SecurityContext: context})
+			}
+			if c.debug {
+				spec.EphemeralContainers = make([]corev1.EphemeralContainer, 1)
+			}
+			if diff := cmp.Diff(c.want, fileOwner(spec)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
