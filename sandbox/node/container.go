@@ -330,6 +330,10 @@ func (w *worker) probed(ctx context.Context, last context.CancelFunc, r *contain
 	if w.runs[r.name] != r || ctx.Err() != nil {
 		return
 	}
+	if w.end != nil && kind != plan.ReadinessProbe { // as in kubelet
+		last()
+		return
+	}
 	pod := w.currentPod()
 	if err != nil {
 		what := "failed"

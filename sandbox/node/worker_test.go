@@ -1,6 +1,7 @@
 package node
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -10,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -422,4 +424,42 @@ func TestWorkerWritesOnlyChanges(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// A failing liveness probe does not shorten the time of a pod that is being ended.
+func TestWorkerEndsWithoutLivenessProbe(t *testing.T) {
+	pod := appPod()
+	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
+	pod.Spec.InitContainers = []corev1.Container{{
+		Name: "sidecar", Image: "app", RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways),
+		LivenessProbe: &corev1.Probe{
+			PeriodSeconds: 1, FailureThreshold: 1, SuccessThreshold: 1, TerminationGracePeriodSeconds: ptr.To[int64](1),
+			ProbeHandler: corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{"check"}}},
+		},
+	}}
+	b := newBench(t, pod)
+	var code atomic.Int64
+	b.runtime.exec = func(context.Context, Exec) (plan.Exit, error) { return plan.Exit{Code: int(code.Load())}, nil }
+	b.run()
+	b.until("both run", b.isRunning())
+	b.runtime.mu.Lock()
+	sidecar, app := b.runtime.started[0], b.runtime.started[1]
+	b.runtime.mu.Unlock()
+	b.worker.terminate(20 * time.Second)
+	b.until("the app is to end", func() error {
+		if app.told() != "[terminated]" {
+			return errors.New(app.told())
+		}
+		return nil
+	})
+	code.Store(1)
+	b.stepUntil("the sidecar is to end", func() error {
+		if sidecar.told() == "[]" {
+			return errors.New("it is not")
+		}
+		return nil
+	})
+	if app.told() != "[terminated killed]" {
+		t.Errorf("the sidecar got %s before the app's grace period was over", sidecar.told())
+	}
 }
