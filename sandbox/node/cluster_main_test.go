@@ -215,8 +215,8 @@ func (e testExecution) Wait() plan.Exit {
 
 type testImages struct{ dir string }
 
-func (i testImages) Use(name string) (plan.Image, func(), bool) {
-	return plan.Image{Dir: i.dir, User: "65532:65532", Entrypoint: []string{probeProgram}}, func() {}, strings.HasPrefix(name, "example.com/probe")
+func (i testImages) Use(name string) (plan.Image, func(), bool, error) {
+	return plan.Image{Dir: i.dir, User: "65532:65532", Entrypoint: []string{probeProgram}}, func() {}, strings.HasPrefix(name, "example.com/probe"), nil
 }
 
 func (i testImages) Known() []string { return []string{"example.com/probe"} }

@@ -121,7 +121,10 @@ func (w *worker) runID(pod *corev1.Pod, name string, run int32) string {
 
 // launch starts a container from its image, which it uses until the run ends.
 func (w *worker) launch(ctx context.Context, pod *corev1.Pod, c corev1.Container, state plan.ContainerState) (*containerRun, error) {
-	image, release, ok := w.Images.Use(c.Image)
+	image, release, ok, err := w.Images.Use(c.Image)
+	if err != nil {
+		return nil, &waitError{plan.ReasonErrImagePull, err}
+	}
 	if !ok {
 		reason, err := plan.MissingImage(c, w.Images.Known())
 		return nil, &waitError{reason, err}

@@ -119,8 +119,8 @@ func (o Options) withDefaults() Options {
 // Images maps image names to directories.
 type Images interface {
 	// Use returns the image of a name in a pod, and whether it is mapped. If it is, its
-	// files stay until the caller calls release.
-	Use(name string) (image plan.Image, release func(), ok bool)
+	// files stay until the caller calls release. With an error there is no image.
+	Use(name string) (image plan.Image, release func(), ok bool, err error)
 	// Known returns all mapped names, sorted, for the message about an unknown one.
 	Known() []string
 }

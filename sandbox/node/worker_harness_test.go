@@ -126,14 +126,18 @@ func (n fakeNetwork) Dial(context.Context, uint16) (net.Conn, error) {
 type fakeImages struct {
 	images map[string]plan.Image
 	used   map[string]*atomic.Int32
+	broken map[string]error
 }
 
-func (i fakeImages) Use(name string) (plan.Image, func(), bool) {
+func (i fakeImages) Use(name string) (plan.Image, func(), bool, error) {
+	if err := i.broken[name]; err != nil {
+		return plan.Image{}, nil, false, err
+	}
 	image, ok := i.images[name]
 	if ok {
 		i.used[name].Add(1)
 	}
-	return image, func() { i.used[name].Add(-1) }, ok
+	return image, func() { i.used[name].Add(-1) }, ok, nil
 }
 
 func (i fakeImages) Known() []string { return []string{"app"} }
@@ -159,7 +163,7 @@ func newBench(t *testing.T, pod *corev1.Pod) *bench {
 	s := &shared{
 		Options: Options{
 			StateDir: t.TempDir(), Images: fakeImages{
-				images: map[string]plan.Image{"app": {Dir: "/image", Entrypoint: []string{"/app"}}}, used: map[string]*atomic.Int32{"app": {}, "other": {}}},
+				images: map[string]plan.Image{"app": {Dir: "/image", Entrypoint: []string{"/app"}}}, used: map[string]*atomic.Int32{"app": {}, "other": {}}, broken: map[string]error{}},
 			Runtime: b.runtime, Network: b.network, Address: netip.MustParseAddr("127.0.0.1"),
 			APIServer: netip.MustParseAddrPort("127.0.0.1:6443"), Clock: b.clock,
 			BackOff: plan.BackOff{Initial: 10 * time.Second, Max: 5 * time.Minute}, ShutdownGrace: time.Second,

@@ -176,6 +176,18 @@ func TestWorkerHealsWhenImageIsAdded(t *testing.T) {
 	b.stepUntil("started", b.isRunning())
 }
 
+func TestWorkerReportsUnreadableImage(t *testing.T) {
+	b := newBench(t, appPod())
+	b.worker.Images.(fakeImages).broken["app"] = errors.New("read /etc/passwd")
+	b.run()
+	b.until("waits", b.container("waiting", func(s corev1.ContainerStatus) bool {
+		return s.State.Waiting != nil && s.State.Waiting.Reason == plan.ReasonErrImagePull && s.State.Waiting.Message == "read /etc/passwd"
+	}))
+	if !b.told(`Failed Failed to pull image "app": read /etc/passwd`) {
+		t.Error("no event")
+	}
+}
+
 func TestWorkerWaitsForImageThatIsNeverPulled(t *testing.T) {
 	pod := appPod()
 	pod.Spec.Containers[0].Image, pod.Spec.Containers[0].ImagePullPolicy = "other", corev1.PullNever

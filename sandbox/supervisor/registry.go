@@ -7,7 +7,6 @@ import (
 	"os"
 
 	securejoin "github.com/cyphar/filepath-securejoin"
-	"k8s.io/klog/v2"
 
 	"open-cluster-management.io/helloworld-addon/sandbox/images"
 	"open-cluster-management.io/helloworld-addon/sandbox/node/plan"
@@ -16,22 +15,20 @@ import (
 // registry adapts the sandbox's images to node.Images.
 type registry struct{ store images.Store }
 
-func (r registry) Use(name string) (plan.Image, func(), bool) {
+func (r registry) Use(name string) (plan.Image, func(), bool, error) {
 	found, release, ok, err := r.store.Use(name)
-	var passwd, group []byte
-	if ok {
-		if passwd, group, err = accounts(found.Dir); err != nil {
-			release()
-		}
+	if err != nil || !ok {
+		return plan.Image{}, nil, false, err
 	}
+	passwd, group, err := accounts(found.Dir)
 	if err != nil {
-		klog.ErrorS(err, "Cannot look up an image", "image", name)
-		return plan.Image{}, nil, false
+		release()
+		return plan.Image{}, nil, false, err
 	}
 	return plan.Image{
 		Dir: found.Dir, Entrypoint: found.Config.Entrypoint, Command: found.Config.Cmd, Env: found.Config.Env,
 		WorkingDir: found.Config.WorkingDir, User: found.Config.User, Passwd: passwd, Group: group,
-	}, release, ok
+	}, release, true, nil
 }
 
 func (r registry) Known() []string {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"open-cluster-management.io/helloworld-addon/sandbox/images"
 )
 
 func TestAccounts(t *testing.T) {
@@ -46,5 +48,26 @@ func TestAccounts(t *testing.T) {
 				t.Errorf("accounts = %q, %q, %v, want %q, %q", passwd, group, err, test.want, test.refuse)
 			}
 		})
+	}
+}
+
+func TestRegistryReportsUnusableImages(t *testing.T) {
+	image := filepath.Join(t.TempDir(), "image")
+	dir := t.TempDir()
+	r := registry{images.In(dir)}
+	if err := errors.Join(os.MkdirAll(filepath.Join(image, "etc/passwd"), 0o755), r.store.Add("app", image)); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, ok, err := r.Use("app"); ok || err == nil || !strings.Contains(err.Error(), "read /etc/passwd of image "+image) {
+		t.Errorf("an image with a directory as /etc/passwd: %t, %v", ok, err)
+	}
+	if _, _, ok, err := r.Use("other"); ok || err != nil {
+		t.Errorf("an image that is not mapped: %t, %v", ok, err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "images.json"), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, ok, err := r.Use("app"); ok || err == nil || !strings.Contains(err.Error(), "parse") {
+		t.Errorf("a list of images that does not parse: %t, %v", ok, err)
 	}
 }
