@@ -120,6 +120,7 @@ func (w *worker) prepare(ctx context.Context, now time.Time) error {
 		return nil
 	}
 	reason, err := w.setUp(ctx, now)
+	unread := errors.Is(err, errNotRead)
 	switch {
 	case err == nil:
 		if !w.prepared {
@@ -129,12 +130,13 @@ func (w *worker) prepare(ctx context.Context, now time.Time) error {
 		w.events.settled("", reasonMount)
 		w.events.settled("", reasonSandbox)
 		return nil
-	case errors.Is(err, errNotRead) && now.Sub(w.started) < slowRead:
+	case unread && !w.prepared && now.Sub(w.started) < slowRead:
 		return err // usual right after the pod's creation: no event
+	case !unread || !w.prepared: // else an added container has new objects
+		w.events.warn(w.currentPod(), "", reason, err.Error())
 	}
-	w.events.warn(w.currentPod(), "", reason, err.Error())
 	if w.prepared {
-		w.stale = false // a missing object wakes the worker when it is created
+		w.stale = false // an object wakes the worker when it is read or created
 		if due {
 			w.tokenDue = now.Add(setUpRetry)
 		}

@@ -18,7 +18,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/utils/ptr"
 
 	"open-cluster-management.io/helloworld-addon/sandbox/node/plan"
@@ -316,7 +318,7 @@ func TestWorkerEphemeral(t *testing.T) {
 		}
 		return corev1.ContainerStatus{}
 	}
-	b.until("the debugger runs", func() error {
+	b.stepUntil("the debugger runs", func() error {
 		if status("debugger").State.Running == nil {
 			return fmt.Errorf("%+v", status("debugger"))
 		}
@@ -473,5 +475,37 @@ func TestWorkerEndsWithoutLivenessProbe(t *testing.T) {
 	})
 	if app.told() != "[terminated killed]" {
 		t.Errorf("the sidecar got %s before the app's grace period was over", sidecar.told())
+	}
+}
+
+// An object that an ephemeral container adds to an old pod is not reported before it was read.
+func TestWorkerReadsObjectsOfEphemeral(t *testing.T) {
+	pod := appPod()
+	b := newBench(t, pod)
+	var readable atomic.Bool
+	b.client.PrependReactor("get", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
+		if readable.Load() {
+			return false, nil, nil
+		}
+		return true, nil, errors.New("not yet")
+	})
+	b.run()
+	b.until("started", b.isRunning())
+	b.clock.Step(2 * slowRead)
+	pod = pod.DeepCopy()
+	late := debugger("debugger", "app", "")
+	late.EnvFrom = []corev1.EnvFromSource{{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "s"}, Optional: ptr.To(true)}}}
+	pod.Spec.EphemeralContainers = []corev1.EphemeralContainer{late}
+	b.worker.update(pod)
+	b.until("the debugger waits", func() error {
+		if s := b.worker.writer.status().EphemeralContainerStatuses; len(s) != 1 || s[0].State.Waiting == nil {
+			return fmt.Errorf("%+v", s)
+		}
+		return nil
+	})
+	readable.Store(true)
+	b.stepUntil("the debugger starts", b.starts(2))
+	if b.told("FailedMount") {
+		t.Error("an event about a volume that is mounted")
 	}
 }
