@@ -79,7 +79,7 @@ func start(ctx context.Context, o order, ns *network.Namespace, stdout, stderr i
 	}
 	p := &Process{cmd: cmd, spec: o.Spec}
 	if o.Spec.TTY {
-		if err := p.startOnTerminal(ctx, o, run, out.sink(stdout)); err != nil {
+		if err := p.startOnTerminal(ctx, o, run, out, stdout); err != nil {
 			return nil, err
 		}
 		return p, nil
@@ -98,13 +98,14 @@ func start(ctx context.Context, o order, ns *network.Namespace, stdout, stderr i
 	}
 	p.wait = sync.OnceValues(func() (Exit, error) {
 		defer p.closeStdin()
-		return p.await(out)
+		exit, err := p.await()
+		return exit, errors.Join(err, out.err())
 	})
 	return p, nil
 }
 
 // startOnTerminal starts the container with a terminal, whose output it copies.
-func (p *Process) startOnTerminal(ctx context.Context, o order, run func() error, to io.Writer) error {
+func (p *Process) startOnTerminal(ctx context.Context, o order, run func() error, out *outputs, stdout io.Writer) error {
 	fail := func(err error) error { return &StartError{Reason: ReasonCreate, ID: p.spec.ID, Err: err} }
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -125,14 +126,14 @@ func (p *Process) startOnTerminal(ctx context.Context, o order, run func() error
 	if p.spec.Stdin {
 		p.stdin = terminalInput{p.terminal}
 	}
-	out := terminalOutput(p.terminal, to)
+	shown := terminalOutput(p.terminal, out.sink(stdout))
 	var copying sync.WaitGroup
-	copying.Go(out.copy)
+	copying.Go(shown.copy)
 	p.wait = sync.OnceValues(func() (Exit, error) {
-		exit, err := p.await(&outputs{})
-		out.programEnded(outputDelay)
+		exit, err := p.await()
+		shown.programEnded(outputDelay)
 		copying.Wait()
-		return exit, errors.Join(err, p.terminal.Close())
+		return exit, errors.Join(err, out.err(), p.terminal.Close())
 	})
 	return nil
 }
@@ -204,19 +205,23 @@ func launch(ctx context.Context, o order, cmd *exec.Cmd, run func() error, furth
 // Pid returns the program's process id in the caller's PID namespace.
 func (p *Process) Pid() int { return p.cmd.Process.Pid }
 
-// Signal sends a signal to the program. SIGKILL ends the whole container. The error is
-// os.ErrProcessDone if the container has ended.
+// Signal sends a signal to the program. SIGKILL ends the whole container, but with
+// Spec.Beside only the program and, in Wait, its process group. The error is
+// os.ErrProcessDone if the program has ended.
 func (p *Process) Signal(signal os.Signal) error { return p.cmd.Process.Signal(signal) }
 
 // Stdin returns the program's input, nil unless Spec.Stdin is set. Wait closes it.
 func (p *Process) Stdin() io.WriteCloser { return p.stdin }
 
 // Wait waits until all processes of the container have ended and its output is
-// written. An error is about the output; Exit is valid in any case. Wait may be called
-// several times.
+// written. With Spec.Beside it waits for the program and kills its process group. An
+// error is about the output; Exit is valid in any case. Wait may be called several
+// times.
 func (p *Process) Wait() (Exit, error) { return p.wait() }
 
-func (p *Process) await(out *outputs) (Exit, error) {
+// await waits for the program, and for the output that it does not inherit or send to a
+// terminal.
+func (p *Process) await() (Exit, error) {
 	if p.spec.Beside != nil { // no kernel rule ends its descendants
 		if err := waitEnded(p.cmd.Process.Pid); err != nil {
 			return Exit{Code: -1}, err
@@ -231,8 +236,8 @@ func (p *Process) await(out *outputs) (Exit, error) {
 		return Exit{Code: -1}, fmt.Errorf("wait for the container's process: %w", err)
 	}
 	status := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
-	if err = errors.Join(err, out.err()); err != nil {
-		err = fmt.Errorf("write the container's output: %w", err)
+	if err != nil {
+		err = fmt.Errorf("read the container's output: %w", err)
 	}
 	return exitOf(status), err
 }
@@ -264,10 +269,14 @@ func (o *outputs) sink(w io.Writer) io.Writer {
 	return &sink{outputs: o, writer: w}
 }
 
+// err returns the error of the first write that failed.
 func (o *outputs) err() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.first
+	if o.first != nil {
+		return fmt.Errorf("write the container's output: %w", o.first)
+	}
+	return nil
 }
 
 // sink discards its input after its writer has failed. Otherwise, for example, a full

@@ -198,17 +198,21 @@ func (d *fullDisk) Write([]byte) (int, error) {
 }
 
 func TestContainerOutlivesItsLog(t *testing.T) {
-	disk := &fullDisk{}
-	process := begin(t, spec(t, image(t, nil), "print", "0123456789"), nil, disk)
-	got, err := process.Wait()
-	if !errors.Is(err, syscall.ENOSPC) {
-		t.Errorf("error: got %v, want ENOSPC", err)
-	}
-	if (got != Exit{}) {
-		t.Errorf("exit: got %+v, want success", got)
-	}
-	if disk.writes != 1 {
-		t.Errorf("writes to a writer that failed: got %d, want 1", disk.writes)
+	for _, tty := range []bool{false, true} {
+		disk := &fullDisk{}
+		s := spec(t, image(t, nil), "print", "0123456789")
+		s.TTY = tty
+		process := begin(t, s, nil, disk)
+		got, err := process.Wait()
+		if !errors.Is(err, syscall.ENOSPC) {
+			t.Errorf("terminal %t: error: got %v, want ENOSPC", tty, err)
+		}
+		if (got != Exit{}) {
+			t.Errorf("terminal %t: exit: got %+v, want success", tty, got)
+		}
+		if disk.writes != 1 {
+			t.Errorf("terminal %t: writes to a writer that failed: got %d, want 1", tty, disk.writes)
+		}
 	}
 }
 
