@@ -1,8 +1,11 @@
 package container
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -23,6 +26,32 @@ func user(t *testing.T) (uid, gid int, groups []int) {
 		t.Fatal(err)
 	}
 	return 0, 0, groups
+}
+
+// A container that sees the caller's /proc gets nothing with which to reach the processes there.
+func TestContainerSeesNoOuterProcesses(t *testing.T) {
+	img := image(t, nil)
+	target := begin(t, spec(t, img, "wait"), nil, nil)
+	for name, change := range map[string]func(*Spec){
+		"capabilities":             func(s *Spec) { s.UID, s.Capabilities = 0, []string{"SYS_PTRACE"} },
+		"beside another container": func(s *Spec) { s.Beside = target },
+	} {
+		s := spec(t, img, "wait")
+		change(&s)
+		if os.Getenv(inside) != hiddenProc {
+			begin(t, s, nil, nil)
+			continue
+		}
+		p, err := Start(t.Context(), s, nil, nil, nil)
+		if err == nil {
+			_ = p.Signal(syscall.SIGKILL)
+			_, _ = p.Wait()
+		}
+		var refused *StartError
+		if !errors.As(err, &refused) || refused.Reason != ReasonCreate || !strings.Contains(refused.Error(), "the kernel forbids a new /proc") {
+			t.Errorf("%s: error %v, want a refusal", name, err)
+		}
+	}
 }
 
 func TestContainerSeesItsOwnWorld(t *testing.T) {

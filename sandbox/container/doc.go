@@ -14,7 +14,8 @@
 //     mode and owner. Only /proc, /dev, /etc/hosts, hostname and resolv.conf, and
 //     a /tmp for all users unless the image has one, are added.
 //   - A new /proc with the usual paths masked or read-only; if the kernel forbids
-//     that, the caller's /proc, read-only. In /dev null, zero, full, random,
+//     that, the caller's /proc, read-only, but not for a container with capabilities or
+//     Spec.Beside, which does not start then. In /dev null, zero, full, random,
 //     urandom, tty, ptmx, pts, shm, fd, stdin, stdout, stderr. With Spec.TTY a terminal
 //     of its own as input and output.
 //   - The user and groups that the caller names, no_new_privs, and no capability

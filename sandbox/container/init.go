@@ -67,7 +67,7 @@ func refuse(to *os.File, o order, reason string, err error) error {
 func (o order) create() error {
 	spec := o.Spec
 	unix.Umask(0o022)
-	if err := buildRoot(spec, o.Address); err != nil {
+	if err := o.buildRoot(); err != nil {
 		return err
 	}
 	if err := enterRoot(spec.Root); err != nil {
@@ -154,6 +154,8 @@ type order struct {
 	// Join is set when the process is in the namespaces and the root of a running
 	// container already.
 	Join bool
+	// Beside is set when the process is in another container's PID namespace.
+	Beside bool
 }
 
 // report is the message from Init to Start. The last one counts. Executing is sent

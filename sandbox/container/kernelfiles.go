@@ -26,38 +26,49 @@ var (
 	readOnly = []string{"bus", "fs", "irq", "sys", "sysrq-trigger"}
 )
 
-// mountKernelFiles mounts /proc and /dev below root.
-func mountKernelFiles(root string) error {
-	if err := mountProc(filepath.Join(root, "proc")); err != nil {
+// errOuterProc is the error of a container that could reach processes outside it through
+// the caller's /proc, for example the files of process 1 as /proc/1/root.
+var errOuterProc = errors.New("added capabilities or a place beside another container need a new /proc, " +
+	"but the kernel forbids a new /proc, commonly because parts of the caller's own are hidden as in a container")
+
+// mountKernelFiles mounts /proc and /dev below the root of the container.
+func (o order) mountKernelFiles() error {
+	outer, err := mountProc(filepath.Join(o.Spec.Root, "proc"))
+	if err != nil {
 		return err
 	}
-	return mountDev(filepath.Join(root, "dev"))
+	if outer && (o.Beside || len(o.Spec.Capabilities) > 0) {
+		return errOuterProc
+	}
+	return mountDev(filepath.Join(o.Spec.Root, "dev"))
 }
 
-func mountProc(target string) error {
+// mountProc mounts a new /proc, or the caller's if the kernel forbids that. It reports
+// whether that is so.
+func mountProc(target string) (outer bool, err error) {
 	if err := os.Mkdir(target, 0o555); err != nil {
-		return fmt.Errorf("create the mount point of /proc: %w", err)
+		return false, fmt.Errorf("create the mount point of /proc: %w", err)
 	}
-	err := unix.Mount("proc", target, "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")
-	if errors.Is(err, unix.EPERM) {
+	err = unix.Mount("proc", target, "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")
+	if outer = errors.Is(err, unix.EPERM); outer {
 		// In a user namespace the kernel refuses a new /proc if parts of the
 		// caller's own are hidden, for example in a container.
 		err = bind("/proc", target, true)
 	}
 	if err != nil {
-		return fmt.Errorf("mount /proc: %w", err)
+		return false, fmt.Errorf("mount /proc: %w", err)
 	}
 	for _, name := range readOnly {
 		if err := restrict(filepath.Join(target, name), func(at string) error { return bind(at, at, true) }); err != nil {
-			return err
+			return false, err
 		}
 	}
 	for _, name := range hidden {
 		if err := restrict(filepath.Join(target, name), hide); err != nil {
-			return err
+			return false, err
 		}
 	}
-	return nil
+	return outer, nil
 }
 
 // restrict applies f to a path if the kernel has it.

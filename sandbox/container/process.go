@@ -74,6 +74,7 @@ func start(ctx context.Context, o order, ns *network.Namespace, stdout, stderr i
 		run = func() error { return ns.Do(cmd.Start) }
 	}
 	if beside := o.Spec.Beside; beside != nil {
+		o.Beside = true
 		cmd.SysProcAttr.Cloneflags = cloneFlags &^ unix.CLONE_NEWPID
 		run = func() error { return beside.join(unix.CLONE_NEWPID|unix.CLONE_NEWNET, cmd.Start) }
 	}

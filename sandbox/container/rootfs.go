@@ -16,7 +16,8 @@ import (
 )
 
 // buildRoot mounts the container's root at spec.Root, complete with all mounts.
-func buildRoot(spec Spec, address string) error {
+func (o order) buildRoot() error {
+	spec, address := o.Spec, o.Address
 	if err := isDirectory("image", spec.Image); err != nil {
 		return err
 	}
@@ -42,7 +43,7 @@ func buildRoot(spec Spec, address string) error {
 	if err := makeTmp(spec.Root); err != nil {
 		return err
 	}
-	if err := mountKernelFiles(spec.Root); err != nil {
+	if err := o.mountKernelFiles(); err != nil {
 		return err
 	}
 	if err := writeFiles(spec.Root, files); err != nil {
