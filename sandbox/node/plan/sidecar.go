@@ -29,10 +29,20 @@ func MayEnd(spec *corev1.PodSpec, name string, runs func(name string) bool) bool
 	return !slices.ContainsFunc(later, func(c corev1.Container) bool { return runs(c.Name) })
 }
 
-// begun reports whether an ordinary container has been started. As in kubelet, the pod has
-// been initialized then, also if a sidecar ends later.
+// begun reports whether this run of the node has started an ordinary container, or starts
+// none again. As in kubelet, the pod has been initialized then, also if a sidecar ends later.
+// A container ID in the status is not enough: the API server may keep it longer than the
+// node, for example in a snapshot.
 func begun(spec *corev1.PodSpec, states map[string]ContainerState) bool {
-	return slices.ContainsFunc(spec.Containers, func(c corev1.Container) bool { return states[c.Name].ID != "" })
+	allOver := true
+	for _, c := range spec.Containers {
+		s := states[c.Name]
+		if s.ID != "" && !s.Earlier {
+			return true
+		}
+		allOver = allOver && over(spec, c.Name, s)
+	}
+	return allOver
 }
 
 // passed reports whether the containers after this init container may start: it has

@@ -111,3 +111,58 @@ func TestSidecarStatus(t *testing.T) {
 		t.Errorf("initialized before the sidecar has started: %+v", c)
 	}
 }
+
+// After a new start of the node, sidecars start before the other containers, as at first.
+func TestSidecarsAfterRestart(t *testing.T) {
+	const always, never, onFailure = corev1.RestartPolicyAlways, corev1.RestartPolicyNever, corev1.RestartPolicyOnFailure
+	for _, c := range []struct {
+		name   string
+		policy corev1.RestartPolicy
+		c0     ContainerState
+		want   Step
+		why    string
+	}{
+		{"running", always, running(), Step{Start: []string{"s0"}}, "it starts after the sidecars"},
+		{"in back-off", always, later(), Step{Start: []string{"s0"}}, "so does this"},
+		{"failed, OnFailure", onFailure, ended(1), Step{Start: []string{"s0"}}, "so does this"},
+		{"succeeded, OnFailure", onFailure, ended(0), Step{Finished: true}, "nothing needs sidecars"},
+		{"running, Never", never, running(), Step{Finished: true}, "it has ended with the node and is not started again"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			pod := sidecarPod(c.policy)
+			status := func(name string, s ContainerState) corev1.ContainerStatus {
+				return corev1.ContainerStatus{Name: name, ContainerID: s.ID, State: s.State}
+			}
+			pod.Status.InitContainerStatuses = []corev1.ContainerStatus{status("s0", running()), status("i0", ended(0)), status("s1", running())}
+			pod.Status.ContainerStatuses = []corev1.ContainerStatus{status("c0", c.c0)}
+			states := InitialStates(pod, noon)
+			if diff := cmp.Diff(c.want, Next(&pod.Spec, states, noon)); diff != "" {
+				t.Errorf("%s:\n%s", c.why, diff)
+			}
+			if c.want.Finished {
+				return
+			}
+			states["s0"] = started(states["s0"])
+			if diff := cmp.Diff([]string{"s1"}, Next(&pod.Spec, states, noon).Start); diff != "" {
+				t.Errorf("after the first sidecar:\n%s", diff)
+			}
+			states["s1"] = started(states["s1"])
+			if diff := cmp.Diff([]string{"c0"}, Next(&pod.Spec, states, noon).Start); diff != "" {
+				t.Errorf("after the second sidecar:\n%s", diff)
+			}
+			states["c0"], states["s0"] = started(states["c0"]), ended(1)
+			if diff := cmp.Diff([]string{"s0"}, Next(&pod.Spec, states, noon).Start); diff != "" {
+				t.Errorf("after the end of a sidecar:\n%s", diff)
+			}
+			if names := incomplete(&pod.Spec, states); names != nil {
+				t.Errorf("the pod is not initialized any more: it waits for %v", names)
+			}
+		})
+	}
+}
+
+func started(s ContainerState) ContainerState {
+	s = s.Running("new", "image", "", noon)
+	s.Started = true
+	return s
+}

@@ -45,8 +45,10 @@ type ContainerState struct {
 	Last *corev1.ContainerStateTerminated
 	// Image and ImageID are the image of the current or last run.
 	Image, ImageID string
-	// ID identifies the current or last run, empty before the first.
-	ID string
+	// ID identifies the current or last run, empty before the first. Earlier is true if an
+	// earlier run of the node started it.
+	ID      string
+	Earlier bool
 	// Restarts counts the starts after the first.
 	Restarts int32
 	// InRow counts the restarts since the back-off was reset.
@@ -98,7 +100,7 @@ func (s ContainerState) Running(id, image, imageID string, now time.Time) Contai
 	if s.State.Terminated != nil {
 		s.Last = s.State.Terminated
 	}
-	s.ID, s.Image, s.ImageID = id, image, imageID
+	s.ID, s.Earlier, s.Image, s.ImageID = id, false, image, imageID
 	s.State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: Seconds(now)}}
 	s.PostStart, s.Started, s.Ready, s.NotBefore = false, false, false, time.Time{}
 	return s
@@ -192,6 +194,7 @@ func InitialStates(pod *corev1.Pod, now time.Time) map[string]ContainerState {
 		if !known || r.ContainerID == "" {
 			continue
 		}
+		state.Earlier = true
 		state.ID, state.Restarts, state.Last = r.ContainerID, r.RestartCount, r.LastTerminationState.Terminated
 		switch {
 		case r.State.Terminated != nil:
@@ -290,7 +293,7 @@ func nextLasting(spec *corev1.PodSpec, states map[string]ContainerState, now tim
 	finished := true
 	for _, c := range spec.Containers {
 		s := states[c.Name]
-		if t := s.State.Terminated; t != nil && !RestartsAfter(spec, c.Name, t.ExitCode) {
+		if over(spec, c.Name, s) {
 			continue
 		}
 		finished = false
@@ -313,7 +316,7 @@ func nextInit(spec *corev1.PodSpec, states map[string]ContainerState, now time.T
 		if passed(c, s) || begun && !isSidecar(c) {
 			continue
 		}
-		if t := s.State.Terminated; t != nil && !RestartsAfter(spec, c.Name, t.ExitCode) {
+		if over(spec, c.Name, s) {
 			return Step{Finished: true}, false
 		}
 		if s.State.Running == nil {
@@ -343,6 +346,11 @@ func RestartsAfter(spec *corev1.PodSpec, name string, code int32) bool {
 		return code != 0
 	}
 	return code != 0 || !IsInit(spec, name)
+}
+
+// over reports whether a container has ended and is not started again.
+func over(spec *corev1.PodSpec, name string, s ContainerState) bool {
+	return s.State.Terminated != nil && !RestartsAfter(spec, name, s.State.Terminated.ExitCode)
 }
 
 // IsInit reports whether the pod has an init container of the name.
