@@ -19,6 +19,8 @@ const (
 	// drafts has a directory for the files of each image that is not the user's own
 	// directory. Whoever needs one holds a shared lock on it.
 	drafts = "images"
+	// rootDir is the part of a draft's directory for the root file system.
+	rootDir = "root"
 )
 
 // directoryUser is the user of a directory that is mapped as an image: "nonroot" in common
@@ -35,6 +37,9 @@ type Store struct{ dir string }
 
 // In returns the store of the sandbox's directory.
 func In(dir string) Store { return Store{dir} }
+
+// Dir returns the directory of the sandbox.
+func (s Store) Dir() string { return s.dir }
 
 // Add maps the image, or every image of the repository, to a directory of the user. Its
 // programs run as user 65532 unless the pod sets the user.
@@ -56,7 +61,7 @@ func (s Store) AddAll(added map[string]Image) error {
 	for name, image := range added {
 		images[key(name)] = image
 	}
-	content, err := json.MarshalIndent(images, "", "  ")
+	content, err := json.MarshalIndent(s.relative(images), "", "  ")
 	if err != nil {
 		return fmt.Errorf("encode the images: %w", err)
 	}
@@ -101,8 +106,29 @@ func (s Store) All() (map[string]Image, error) {
 	if err := json.Unmarshal(content, &images); err != nil {
 		return nil, fmt.Errorf("parse %s: %w", path, err)
 	}
+	for name, image := range images {
+		if !filepath.IsAbs(image.Dir) {
+			image.Dir = filepath.Join(s.dir, image.Dir)
+			images[name] = image
+		}
+	}
 	return images, nil
 }
+
+// relative returns the images with the directories of drafts relative to the store. The
+// programs that use the store may know its directory by different paths.
+func (s Store) relative(images map[string]Image) map[string]Image {
+	images = maps.Clone(images)
+	for name, image := range images {
+		if s.isDraft(filepath.Dir(image.Dir)) {
+			image.Dir = filepath.Join(drafts, filepath.Base(filepath.Dir(image.Dir)), rootDir)
+			images[name] = image
+		}
+	}
+	return images
+}
+
+func (s Store) isDraft(dir string) bool { return filepath.Dir(dir) == filepath.Join(s.dir, drafts) }
 
 // Known returns the mapped names, sorted.
 func (s Store) Known() ([]string, error) {
@@ -122,7 +148,7 @@ func (s Store) Use(name string) (image Image, release func(), ok bool, err error
 			return image, nil, ok, err
 		}
 		draft := filepath.Dir(image.Dir)
-		if filepath.Dir(draft) != filepath.Join(s.dir, drafts) {
+		if !s.isDraft(draft) {
 			return image, func() {}, true, nil // the user's own directory
 		}
 		var held *os.File
@@ -171,7 +197,7 @@ func (s Store) Draft() (*Draft, error) {
 }
 
 // Root returns the directory of the image's root file system.
-func (d *Draft) Root() string { return filepath.Join(d.dir, "root") }
+func (d *Draft) Root() string { return filepath.Join(d.dir, rootDir) }
 
 // Close removes the files unless an image is mapped to them.
 func (d *Draft) Close() error {

@@ -132,6 +132,21 @@ func TestDraftLeavesNothingUnlessAdded(t *testing.T) {
 	requireDrafts(t, store, 1)
 }
 
+// TestStoreByAnotherPath checks that programs may know the store's directory by different
+// paths, for example through a link.
+func TestStoreByAnotherPath(t *testing.T) {
+	store, link := In(t.TempDir()), filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(store.dir, link); err != nil {
+		t.Fatal(err)
+	}
+	mustAddDraft(t, In(link), "app", "any")
+	mustAddDraft(t, store, "other", "any")
+	image, release := use(t, store, "app", "any")
+	mustAddDraft(t, In(link), "app", "new")
+	requireFile(t, image, "any")
+	release()
+}
+
 func TestUseOfADirectoryOfTheUser(t *testing.T) {
 	store, dir := In(t.TempDir()), t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "file"), []byte("mine"), 0o600); err != nil {

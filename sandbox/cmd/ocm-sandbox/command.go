@@ -2,20 +2,14 @@ package main
 
 import (
 	"cmp"
-	"fmt"
-	"maps"
 	"os"
-	"slices"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"open-cluster-management.io/helloworld-addon/sandbox/build"
-	"open-cluster-management.io/helloworld-addon/sandbox/images"
 	"open-cluster-management.io/helloworld-addon/sandbox/launcher"
 	"open-cluster-management.io/helloworld-addon/sandbox/ocm"
-	"open-cluster-management.io/helloworld-addon/sandbox/statedir"
 )
 
 func command() *cobra.Command {
@@ -42,7 +36,7 @@ func command() *cobra.Command {
 		statusCommand(options), superviseCommand(options))
 	root.AddCommand(switchCommands(options)...)
 	root.AddCommand(situationCommands(options)...)
-	root.AddCommand(fleetCommand(options))
+	root.AddCommand(reloadCommand(options), fleetCommand(options))
 	return root
 }
 
@@ -139,51 +133,4 @@ func buildCommand(options *launcher.Options) *cobra.Command {
 			return err
 		},
 	}
-}
-
-func imageCommand(options *launcher.Options) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "image IMAGE=DIRECTORY",
-		Short: "Map an image to a directory with its root file system, in a running sandbox",
-		Args:  cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			name, dir, err := images.Parse(args[0])
-			if err != nil {
-				return err
-			}
-			if _, err := statedir.Read(options.Dir); err != nil {
-				return fmt.Errorf("no sandbox in %s: start one with ocm-sandbox up (%w)", options.Dir, err)
-			}
-			if err := images.In(options.Dir).Add(name, dir); err != nil {
-				return err
-			}
-			_, err = fmt.Fprintf(options.Out, "%s: %s\n", name, dir)
-			return err
-		},
-	}
-	cmd.AddCommand(&cobra.Command{
-		Use:   "ls",
-		Short: "List the mapped images and their directories",
-		Args:  cobra.NoArgs,
-		RunE:  func(*cobra.Command, []string) error { return listImages(options) },
-	})
-	return cmd
-}
-
-// listImages prints a line for each mapped image.
-func listImages(options *launcher.Options) error {
-	if _, err := statedir.Read(options.Dir); err != nil {
-		return fmt.Errorf("no sandbox in %s: start one with ocm-sandbox up (%w)", options.Dir, err)
-	}
-	all, err := images.In(options.Dir).All()
-	if err != nil {
-		return err
-	}
-	table := tabwriter.NewWriter(options.Out, 0, 0, 2, ' ', 0)
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		if _, err := fmt.Fprintf(table, "%s\t%s\n", name, all[name].Dir); err != nil {
-			return fmt.Errorf("list the images: %w", err)
-		}
-	}
-	return table.Flush()
 }

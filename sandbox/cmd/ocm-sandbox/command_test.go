@@ -33,6 +33,12 @@ func TestImage(t *testing.T) {
 		{"no mapping", []string{"app:v1"}, "is not IMAGE=DIRECTORY"},
 		{"the list", []string{"ls"}, "no sandbox in " + dir},
 		{"a list of one", []string{"ls", "app:v1"}, "unknown command"},
+		{"an archive", []string{"load", "file.tar"}, "no sandbox in " + dir},
+		{"no archive", []string{"load"}, "accepts between 1 and 2 arg(s)"},
+		{"a Go program", []string{"go", "app:v1", "./cmd/app", "--reload", "--", "-race"}, "no sandbox in " + dir},
+		{"flags of go build in the wrong place", []string{"go", "app:v1", "--", "./cmd/app"}, "give an image's name and a Go package"},
+		{"a Go program with a bad name", []string{"go", "My App", "./cmd/app"}, "is not an image's name"},
+		{"a pull", []string{"pull", "app:v1"}, "no sandbox in " + dir},
 	} {
 		cmd := command()
 		cmd.SetArgs(append([]string{"--dir=" + dir, "image"}, test.args...))

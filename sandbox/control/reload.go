@@ -1,0 +1,186 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"open-cluster-management.io/helloworld-addon/sandbox/images"
+)
+
+// Reload deletes the pods of all clusters that use an image, and waits until as many new ones
+// are ready. Without a tag, the name means all tags and digests. It returns the number of
+// deleted pods. Pods that no controller would create again stay; the error names them, and
+// those that are not ready in time.
+func (s *Sandbox) Reload(ctx context.Context, image string, timeout time.Duration) (int, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	var reloads []*reload
+	var errs []error
+	deleted := 0
+	for _, cluster := range s.record.Clusters {
+		r, err := s.beginReload(ctx, cluster, image)
+		errs = append(errs, err)
+		if r != nil {
+			reloads = append(reloads, r)
+			deleted += len(r.deleted)
+		}
+	}
+	for _, r := range reloads {
+		if err := r.wait(ctx, reloadPeriod); err != nil {
+			errs = append(errs, fmt.Errorf("cluster %s: %w", r.cluster, err))
+		}
+	}
+	return deleted, errors.Join(errs...)
+}
+
+// reloadPeriod is how often Reload looks for the new pods.
+const reloadPeriod = 200 * time.Millisecond
+
+func (s *Sandbox) beginReload(ctx context.Context, cluster, image string) (*reload, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", filepath.Join(s.dir, cluster+".kubeconfig"))
+	if err != nil {
+		return nil, fmt.Errorf("cluster %s: %w", cluster, err)
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("cluster %s: %w", cluster, err)
+	}
+	r := &reload{cluster: cluster, client: client, image: image}
+	if err := r.begin(ctx); err != nil {
+		return r, fmt.Errorf("cluster %s: %w", cluster, err)
+	}
+	return r, nil
+}
+
+// reload is a reload on one cluster.
+type reload struct {
+	cluster, image string
+	client         kubernetes.Interface
+	// deleted are the pods that were deleted.
+	deleted []corev1.Pod
+}
+
+// begin deletes the pods that use the image.
+func (r *reload) begin(ctx context.Context) error {
+	list, err := r.client.CoreV1().Pods("").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("list the pods: %w", err)
+	}
+	var errs []error
+	for _, pod := range list.Items {
+		if !usesImage(pod, r.image) {
+			continue
+		}
+		if metav1.GetControllerOf(&pod) == nil {
+			errs = append(errs, fmt.Errorf("pod %s/%s was not restarted, because no controller would create it again: delete and create it", pod.Namespace, pod.Name))
+			continue
+		}
+		err := r.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))})
+		switch {
+		case apierrors.IsNotFound(err) || apierrors.IsConflict(err): // it is a new one already
+		case err != nil:
+			errs = append(errs, fmt.Errorf("delete pod %s/%s: %w", pod.Namespace, pod.Name, err))
+		default:
+			r.deleted = append(r.deleted, pod)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// wait waits until the new pods are ready.
+func (r *reload) wait(ctx context.Context, period time.Duration) error {
+	ticker := time.NewTicker(period)
+	defer ticker.Stop()
+	missing := []string{"not asked for yet"}
+	for {
+		list, err := r.client.CoreV1().Pods("").List(ctx, metav1.ListOptions{})
+		if err == nil {
+			missing = notReady(r.deleted, list.Items)
+		} else if ctx.Err() == nil {
+			missing = []string{fmt.Sprintf("list the pods: %v", err)}
+		}
+		if len(missing) == 0 {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("not ready again (%w): %s", ctx.Err(), strings.Join(missing, "; "))
+		case <-ticker.C:
+		}
+	}
+}
+
+// usesImage reports whether a pod that has not ended uses an image of the name.
+func usesImage(pod corev1.Pod, name string) bool {
+	if pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+		return false
+	}
+	return slices.ContainsFunc(slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers), func(c corev1.Container) bool {
+		return images.Matches(name, c.Image)
+	})
+}
+
+// notReady returns what is missing until each controller has as many ready or succeeded pods
+// as were deleted, not counting those: the pods that are not ready, and the controllers that
+// have too few.
+func notReady(deleted, pods []corev1.Pod) []string {
+	want, controllers := map[types.UID]int{}, map[types.UID]string{}
+	old := map[types.UID]bool{}
+	for _, pod := range deleted {
+		old[pod.UID] = true
+		owner := metav1.GetControllerOf(&pod)
+		want[owner.UID]++
+		controllers[owner.UID] = fmt.Sprintf("%s %s/%s", owner.Kind, pod.Namespace, owner.Name)
+	}
+	waiting := map[types.UID][]string{}
+	for _, pod := range pods {
+		owner := metav1.GetControllerOf(&pod)
+		switch {
+		case owner == nil || old[pod.UID] || pod.DeletionTimestamp != nil:
+		case isReady(pod):
+			want[owner.UID]--
+		default:
+			waiting[owner.UID] = append(waiting[owner.UID], fmt.Sprintf("pod %s/%s%s", pod.Namespace, pod.Name, reasonOf(pod)))
+		}
+	}
+	var missing []string
+	for uid, name := range controllers {
+		switch {
+		case want[uid] <= 0:
+		case len(waiting[uid]) > 0:
+			missing = append(missing, waiting[uid]...)
+		default:
+			missing = append(missing, fmt.Sprintf("%s has not created %d of its pods again", name, want[uid]))
+		}
+	}
+	slices.Sort(missing)
+	return missing
+}
+
+func isReady(pod corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+// reasonOf returns why the pod's containers wait, in parentheses, empty if none does.
+func reasonOf(pod corev1.Pod) string {
+	for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		if w := c.State.Waiting; w != nil && w.Reason != "PodInitializing" {
+			return fmt.Sprintf(" (container %s: %s)", c.Name, w.Reason)
+		}
+	}
+	return ""
+}
