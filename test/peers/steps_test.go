@@ -26,12 +26,12 @@ available() {
     kubectl wait --for=condition=Available --timeout=3m -n "$cluster" "managedclusteraddon/$addon"
   done
 }
-# install NAMESPACE CHART VALUES: what helm install --create-namespace --set=VALUES creates
+# install NAMESPACE CHART VALUES: what helm install --create-namespace --set=VALUES creates. Helm lets unknown fields pass.
 install() {
   kubectl create namespace "$1"
   kubectl apply --server-side -f "$2/crds"
   kubectl wait --for=condition=Established --timeout=1m -f "$2/crds"
-  "$PEERS_BIN/render-chart" "-namespace=$1" "-set=$3" "$2" | kubectl apply -f -
+  "$PEERS_BIN/render-chart" "-namespace=$1" "-set=$3" "$2" | kubectl apply --validate=warn -f -
 }
 # deploy EXAMPLE: the framework's target deploy-EXAMPLE. The image that it sets is the one in the file.
 deploy() { kubectl kustomize "examples/deploy/addon/$1" | kubectl apply -f -; }
@@ -136,4 +136,4 @@ available hello-template cluster1`,
 )
 
 // allSteps are the steps of all tests, in the order of the documentation's table.
-var allSteps = [][]step{managedServiceAccountSteps, managedServiceAccountTemplateSteps, exampleSteps, addonFrameworkSteps, addonFrameworkTokenSteps}
+var allSteps = [][]step{managedServiceAccountSteps, managedServiceAccountTemplateSteps, exampleSteps, addonFrameworkSteps, addonFrameworkTokenSteps, clusterProxySteps}
