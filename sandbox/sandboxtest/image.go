@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"net/url"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"time"
 )
@@ -16,7 +13,7 @@ import (
 // buildTimeout limits the build of a Go program.
 const buildTimeout = 10 * time.Minute
 
-// ImageSource is where the files of an image come from: Dir or GoMain.
+// ImageSource is where the files of an image come from: Dir, GoMain or Archive.
 type ImageSource interface {
 	// check returns an error if the image cannot be made.
 	check(ctx context.Context) error
@@ -47,58 +44,55 @@ func (d dirSource) check(context.Context) error {
 }
 
 func (d dirSource) add(ctx context.Context, s *Sandbox, ref string) error {
-	return s.mapImage(ctx, ref, string(d))
+	_, err := s.run(ctx, "image", ref+"="+string(d))
+	return err
 }
 
 // GoMain is an image of a Go program that is built by the go command, statically linked. The package is a
 // directory such as ../cmd/agent, relative to that of the test's package, or an import path. For a
-// package whose path ends in agent, the program is /agent in the image, and agent in its PATH.
+// package whose path ends in agent, the program is /agent in the image and agent in its PATH. The image runs
+// it as user 65532 unless the pod says otherwise.
 func GoMain(pkg string) ImageSource { return goSource(pkg) }
 
 type goSource string
 
 func (g goSource) check(ctx context.Context) error {
-	_, err := g.build(ctx, os.DevNull)
-	return err
+	ctx, cancel := context.WithTimeout(ctx, buildTimeout)
+	defer cancel()
+	kind, err := goCommand(ctx, "", "list", "-f", "{{.Name}}", string(g))
+	if err == nil && kind != "main" {
+		err = fmt.Errorf("it is the package %s, not a program (package main)", kind)
+	}
+	if err == nil {
+		_, err = goCommand(ctx, "", "build", "-trimpath", "-o", os.DevNull, string(g))
+	}
+	if err != nil {
+		return fmt.Errorf("GoMain(%q): %w", string(g), err)
+	}
+	return nil
 }
 
 func (g goSource) add(ctx context.Context, s *Sandbox, ref string) error {
-	root := filepath.Join(s.dir, "go-images", url.PathEscape(ref))
-	bin := filepath.Join(root, "bin")
-	if err := os.MkdirAll(bin, 0o755); err != nil {
-		return fmt.Errorf("create the image's directory: %w", err)
-	}
-	name, err := g.build(ctx, bin+string(filepath.Separator))
-	if err != nil {
-		return err
-	}
-	if err := os.Symlink("bin/"+name, filepath.Join(root, name)); err != nil && !errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("create a link to the program: %w", err)
-	}
-	return s.mapImage(ctx, ref, root)
+	_, err := s.run(ctx, "image", "go", ref, string(g))
+	return err
 }
 
-// build builds the program to a file, or into a directory, and returns its name.
-func (g goSource) build(ctx context.Context, to string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, buildTimeout)
-	defer cancel()
-	found, err := goCommand(ctx, "", "list", "-f", "{{.Name}} {{.Target}}", string(g))
-	if err != nil {
-		return "", fmt.Errorf("GoMain(%q): %w", string(g), err)
+// Archive is an image of an archive made by docker save or in the OCI layout: a tar file, also one in gzip
+// or zstd, or a directory. The archive has one image, which gets the name of the option. A relative path is
+// relative to the directory of the test's package.
+func Archive(path string) ImageSource { return archiveSource(path) }
+
+type archiveSource string
+
+func (a archiveSource) check(context.Context) error {
+	if _, err := os.Stat(string(a)); err != nil {
+		return fmt.Errorf("Archive(%q): %w", string(a), err)
 	}
-	kind, target, _ := strings.Cut(found, " ")
-	if kind != "main" {
-		return "", fmt.Errorf("GoMain(%q): it is the package %s, not a program (package main)", string(g), kind)
-	}
-	if _, err := goCommand(ctx, "", "build", "-trimpath", "-o", to, string(g)); err != nil {
-		return "", fmt.Errorf("GoMain(%q): %w", string(g), err)
-	}
-	return filepath.Base(target), nil
+	return nil
 }
 
-// mapImage maps an image to a directory.
-func (s *Sandbox) mapImage(ctx context.Context, ref, dir string) error {
-	_, err := s.run(ctx, "image", ref+"="+dir)
+func (a archiveSource) add(ctx context.Context, s *Sandbox, ref string) error {
+	_, err := s.run(ctx, "image", "load", ref, string(a))
 	return err
 }
 

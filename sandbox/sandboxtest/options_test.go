@@ -37,6 +37,7 @@ func TestValidate(t *testing.T) {
 		{"no reference", `Image("",`, Image("", Dir("."))},
 		{"no such directory", `image app: Dir("no/such/dir")`, Image("app", Dir("no/such/dir"))},
 		{"a file", `Dir("doc.go"): it is not a directory`, Image("app", Dir("doc.go"))},
+		{"no such archive", `image app: Archive("no-such.tar")`, Image("app", Archive("no-such.tar"))},
 		{"a library", `GoMain("."): it is the package sandboxtest, not a program (package main)`, Image("app", GoMain("."))},
 		{"no such package", `image app: GoMain("./no/such")`, Image("app", GoMain("./no/such"))},
 		{"a program", "", Image("app", GoMain("../integration/example/greeter"))},
