@@ -20,9 +20,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
@@ -171,27 +168,25 @@ func notify(changed chan<- struct{}) cache.ResourceEventHandler {
 	}
 }
 
-// CreateDNS creates the Service kube-dns, which reserves the DNS server's address and tells users
-// where it is. It has no endpoints: package services listens on its address itself. An existing one
-// stays.
-func CreateDNS(ctx context.Context, config *rest.Config, address netip.Addr) error {
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return fmt.Errorf("create the Service kube-dns: %w", err)
-	}
-	ports := []corev1.ServicePort{
-		{Name: "dns", Port: dnsPort, Protocol: corev1.ProtocolUDP},
-		{Name: "dns-tcp", Port: dnsPort, Protocol: corev1.ProtocolTCP},
-	}
-	service := &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Name: "kube-dns", Namespace: metav1.NamespaceSystem, Labels: map[string]string{
-			"k8s-app": "kube-dns", "kubernetes.io/cluster-service": "true", "kubernetes.io/name": "CoreDNS",
-		}},
-		Spec: corev1.ServiceSpec{ClusterIP: address.String(), Ports: ports},
-	}
-	_, err = client.CoreV1().Services(service.Namespace).Create(ctx, service, metav1.CreateOptions{})
-	if err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("create the Service kube-dns: %w", err)
-	}
-	return nil
+// dnsObject is a YAML document. The labels are those by which users find the cluster's DNS:
+// https://kubernetes.io/docs/tasks/administer-cluster/dns-debugging-resolution/
+const dnsObject = `
+apiVersion: v1
+kind: Service
+metadata:
+  name: kube-dns
+  namespace: kube-system
+  labels: {k8s-app: kube-dns, kubernetes.io/cluster-service: "true", kubernetes.io/name: CoreDNS}
+spec:
+  clusterIP: %[1]s
+  ports:
+  - {name: dns, port: %[2]d, protocol: UDP}
+  - {name: dns-tcp, port: %[2]d, protocol: TCP}
+---
+`
+
+// DNSObject returns the manifest of the Service kube-dns, which reserves the DNS server's address and
+// shows it to users. The Service has no endpoints: Run listens on its address.
+func DNSObject(address netip.Addr) []byte {
+	return fmt.Appendf(nil, dnsObject, address, dnsPort)
 }

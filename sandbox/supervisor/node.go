@@ -27,7 +27,7 @@ const nodeTimeout = time.Minute
 
 // startServices makes the cluster's Services and DNS work for its pods. It does not wait for that,
 // because pods start later.
-func startServices(starting, running context.Context, group *errgroup.Group, c *member) error {
+func startServices(running context.Context, group *errgroup.Group, c *member) error {
 	config, err := c.ClientFor(services.User)
 	if err != nil {
 		return err
@@ -39,15 +39,12 @@ func startServices(starting, running context.Context, group *errgroup.Group, c *
 		}
 		return nil
 	})
-	if err := services.CreateDNS(starting, c.Admin, controlplane.DNSAddress); err != nil {
-		return fmt.Errorf("services of %s: %w", c.Name, err)
-	}
 	return nil
 }
 
 // startNode starts the cluster's Services and its node, and waits until the node is ready.
 func (s *supervisor) startNode(starting, running context.Context, group *errgroup.Group, c *member) error {
-	if err := startServices(starting, running, group, c); err != nil {
+	if err := startServices(running, group, c); err != nil {
 		return err
 	}
 	options, err := s.nodeOptions(c)
@@ -69,7 +66,7 @@ func (s *supervisor) startNode(starting, running context.Context, group *errgrou
 		}
 		return nil
 	})
-	return installNodeObjects(starting, c)
+	return startNodeObjects(starting, running, group, c)
 }
 
 // volumeDir returns the directory of the cluster's persistent volumes.

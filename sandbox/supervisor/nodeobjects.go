@@ -4,9 +4,14 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/klog/v2"
 
 	"open-cluster-management.io/helloworld-addon/sandbox/apply"
 	"open-cluster-management.io/helloworld-addon/sandbox/controlplane"
+	"open-cluster-management.io/helloworld-addon/sandbox/services"
 	"open-cluster-management.io/helloworld-addon/sandbox/storage"
 )
 
@@ -51,16 +56,65 @@ spec:
   caBundle: %[3]s
 `
 
-// installNodeObjects lets the cluster's API server ask the node for metrics, and makes the
-// sandbox's StorageClass the default.
-func installNodeObjects(ctx context.Context, c *member) error {
+// objectsPeriod is the time between two applications of a cluster's own objects. It is that in which
+// an API server writes the endpoints of the Service kubernetes:
+// https://github.com/kubernetes/kubernetes/blob/v1.34.4/pkg/controlplane/instance.go
+const objectsPeriod = 10 * time.Second
+
+// objectsTimeout limits an application, for example to a stopped API server.
+const objectsTimeout = 10 * time.Second
+
+// startNodeObjects applies the objects by which the cluster's API server asks the node for metrics, and
+// the Service of DNS, and keeps them so. A restored snapshot may lack them or have those of another
+// cluster, and without a working metrics.k8s.io no namespace can be deleted. It makes the sandbox's
+// StorageClass the default once, because users may choose another.
+func startNodeObjects(starting, running context.Context, group *errgroup.Group, c *member) error {
 	applier, err := apply.New(c.Admin)
 	if err != nil {
-		return fmt.Errorf("install metrics and storage on %s: %w", c.Name, err)
+		return fmt.Errorf("install metrics and DNS on %s: %w", c.Name, err)
 	}
-	objects := fmt.Appendf(nil, metricsObjects, c.Address, controlplane.KubeletPort, base64.StdEncoding.EncodeToString(c.Authority.PEM()))
-	if err := applier.Apply(ctx, append(objects, "---"+storage.Objects...)); err != nil {
-		return fmt.Errorf("install metrics and storage on %s: %w", c.Name, err)
+	objects := fmt.Appendf(services.DNSObject(controlplane.DNSAddress), metricsObjects,
+		c.Address, controlplane.KubeletPort, base64.StdEncoding.EncodeToString(c.Authority.PEM()))
+	write := func(ctx context.Context) error {
+		if err := applier.Apply(ctx, objects); err != nil {
+			return fmt.Errorf("install metrics and DNS on %s: %w", c.Name, err)
+		}
+		return nil
 	}
+	if err := write(starting); err != nil {
+		return err
+	}
+	if err := applier.Apply(starting, []byte(storage.Objects)); err != nil {
+		return fmt.Errorf("install storage on %s: %w", c.Name, err)
+	}
+	group.Go(func() error {
+		keepApplied(running, write)
+		return nil
+	})
 	return nil
+}
+
+// keepApplied applies objects periodically until ctx ends. The API server writes only what differs. An
+// error is logged when it is new.
+func keepApplied(ctx context.Context, write func(context.Context) error) {
+	ticker := time.NewTicker(objectsPeriod)
+	defer ticker.Stop()
+	var failure string
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		attempt, cancel := context.WithTimeout(ctx, objectsTimeout)
+		err := write(attempt)
+		cancel()
+		switch {
+		case err == nil:
+			failure = ""
+		case ctx.Err() == nil && err.Error() != failure:
+			failure = err.Error()
+			klog.FromContext(ctx).Error(err, "Cannot restore a cluster's own objects")
+		}
+	}
 }

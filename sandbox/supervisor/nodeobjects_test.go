@@ -1,0 +1,32 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+)
+
+// TestKeepApplied checks that objects which another writer has changed come back, also after an error.
+func TestKeepApplied(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		restored := make(chan bool, 1)
+		fail := true
+		go keepApplied(ctx, func(context.Context) error {
+			if fail {
+				fail = false
+				return errors.New("the API server is stopped")
+			}
+			select {
+			case restored <- true:
+			default:
+			}
+			return nil
+		})
+		for range 2 { // in the test's time, a write that never comes is a deadlock
+			<-restored
+		}
+	})
+}
