@@ -57,7 +57,8 @@ type Options struct {
 	// Retry is the time before another attempt to listen; 5 s by default.
 	Retry time.Duration
 	// UDPIdle is the time after which a UDP client without traffic may get another endpoint;
-	// 2 minutes by default, as the kernel's nf_conntrack_udp_timeout_stream.
+	// 2 minutes by default, as the kernel's nf_conntrack_udp_timeout_stream. A client that has sent
+	// one datagram alone waits at most 30 s.
 	UDPIdle time.Duration
 	// Clock is the real clock by default.
 	Clock clock.WithTicker

@@ -14,6 +14,14 @@ import (
 // maxDatagram is the largest payload of UDP.
 const maxDatagram = 64 << 10
 
+// maxSessions limits the sessions of a port, each of which has a socket and a buffer.
+const maxSessions = 256
+
+// firstIdle is the time after which a client may get another endpoint that has sent one datagram, as
+// the kernel's nf_conntrack_udp_timeout:
+// https://docs.kernel.org/networking/nf_conntrack-sysctl.html
+const firstIdle = 30 * time.Second
+
 // udpRelay relays the datagrams of a port. A client, that is an address and port, stays with an
 // endpoint while it has traffic and the endpoint is one of the port's.
 type udpRelay struct {
@@ -26,10 +34,13 @@ type udpRelay struct {
 	sessions map[netip.AddrPort]*session
 }
 
-// session is a client's connection to an endpoint.
+// session is a client's connection to an endpoint. The relay's lock protects limit and used.
 type session struct {
 	net.Conn
 	endpoint netip.AddrPort
+	// limit is the time without traffic after which it ends, used that of the last traffic.
+	limit time.Duration
+	used  time.Time
 }
 
 // serve relays until the port is closed or ctx ends, and returns after all sessions have ended.
@@ -61,7 +72,7 @@ func (u *udpRelay) serve(ctx context.Context) {
 	}
 }
 
-// current returns the client's session, nil if it needs a new one.
+// current returns the session of a client that has sent another datagram, nil if it needs a new one.
 func (u *udpRelay) current(client netip.AddrPort) *session {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -70,9 +81,14 @@ func (u *udpRelay) current(client netip.AddrPort) *session {
 		_ = s.Close()
 		return nil
 	}
+	if s != nil {
+		s.limit = u.idle
+	}
 	return s
 }
 
+// start connects a client to an endpoint, nil if it cannot. If the port has too many sessions, it ends
+// the one that was idle for the longest time.
 func (u *udpRelay) start(client netip.AddrPort) *session {
 	endpoint := u.port.pick(client.Addr())
 	conn, err := u.dial(endpoint)
@@ -81,8 +97,12 @@ func (u *udpRelay) start(client netip.AddrPort) *session {
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.sessions[client] = &session{conn, endpoint}
-	return u.sessions[client]
+	for len(u.sessions) >= maxSessions {
+		u.endIdlest()
+	}
+	s := &session{Conn: conn, endpoint: endpoint, limit: min(firstIdle, u.idle), used: time.Now()}
+	u.sessions[client] = s
+	return s
 }
 
 // reply passes the endpoint's datagrams to the client until the session is idle or closed, or the
@@ -108,7 +128,24 @@ func (u *udpRelay) reply(s *session, client netip.AddrPort) {
 }
 
 // keep postpones the end of a session.
-func (u *udpRelay) keep(s *session) { _ = s.SetReadDeadline(time.Now().Add(u.idle)) }
+func (u *udpRelay) keep(s *session) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	s.used = time.Now()
+	_ = s.SetReadDeadline(s.used.Add(s.limit))
+}
+
+// endIdlest ends the session with the oldest traffic. The caller holds the lock.
+func (u *udpRelay) endIdlest() {
+	var idlest netip.AddrPort
+	for client, s := range u.sessions {
+		if !idlest.IsValid() || s.used.Before(u.sessions[idlest].used) {
+			idlest = client
+		}
+	}
+	_ = u.sessions[idlest].Close()
+	delete(u.sessions, idlest)
+}
 
 func (u *udpRelay) endAll() {
 	u.mu.Lock()
