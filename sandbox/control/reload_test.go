@@ -88,7 +88,7 @@ func TestReload(t *testing.T) {
 	pods := []corev1.Pod{podOf("a1", "a", "app:v1", ready), podOf("bare", "", "app:v1", ready), podOf("other", "a", "other", ready)}
 	client := fake.NewClientset(&corev1.PodList{Items: pods})
 	// a controller, whose new pods are ready at once
-	client.PrependReactor("delete", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
+	client.PrependReactor("delete", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
 		added := podOf("a2", "a", "app:v1", ready)
 		return false, nil, client.Tracker().Add(&added)
 	})

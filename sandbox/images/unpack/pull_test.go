@@ -2,8 +2,6 @@ package unpack
 
 import (
 	"context"
-	"io"
-	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -19,13 +17,14 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"k8s.io/klog/v2"
 )
 
 // newRegistry starts a registry for the user app with the password secret, and returns its
 // host. Docker's configuration of the test has the password, or another one.
 func newRegistry(t *testing.T, password string) string {
 	t.Helper()
-	store := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
+	store := registry.New(registry.Logger(klog.NewStandardLogger("INFO")))
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if user, password, _ := r.BasicAuth(); user != "app" || password != "secret" {
 			w.Header().Set("WWW-Authenticate", `Basic realm="test"`)

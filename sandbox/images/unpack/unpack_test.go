@@ -74,7 +74,7 @@ func layerOf(t *testing.T, content []byte) v1.Layer {
 // imageOf returns an image for this machine.
 func imageOf(t *testing.T, config v1.Config, layers ...[]byte) v1.Image {
 	t.Helper()
-	made := v1.Image(empty.Image)
+	made := empty.Image
 	for _, content := range layers {
 		var err error
 		if made, err = mutate.AppendLayers(made, layerOf(t, content)); err != nil {
