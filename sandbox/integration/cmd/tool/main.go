@@ -1,5 +1,6 @@
 // Command tool is an image's program for the tests of exec, pods and images: wait, spin, grpc
-// ADDRESS, exit CODE, cat, which copies its input, print FILE, and write FILE TEXT.
+// ADDRESS, exit CODE, cat, which copies its input, print FILE, write FILE TEXT, version, and
+// about, which prints what it got from its image.
 package main
 
 import (
@@ -30,13 +31,25 @@ type command struct {
 }
 
 var commands = map[string]command{
-	"wait":  {0, func([]string) error { time.Sleep(time.Hour); return nil }},
-	"spin":  {0, func([]string) error { return spin() }},
-	"cat":   {0, func([]string) error { return copyOut(os.Stdin) }},
-	"grpc":  {1, func(args []string) error { return serveHealth(args[0]) }},
-	"print": {1, func(args []string) error { return printFile(args[0]) }},
-	"write": {2, func(args []string) error { return os.WriteFile(args[0], []byte(args[1]), 0o644) }},
-	"exit":  {1, func(args []string) error { return exit(args[0]) }},
+	"about":   {0, func([]string) error { return about() }},
+	"version": {0, func([]string) error { _, err := fmt.Print(version); return err }},
+	"wait":    {0, func([]string) error { time.Sleep(time.Hour); return nil }},
+	"spin":    {0, func([]string) error { return spin() }},
+	"cat":     {0, func([]string) error { return copyOut(os.Stdin) }},
+	"grpc":    {1, func(args []string) error { return serveHealth(args[0]) }},
+	"print":   {1, func(args []string) error { return printFile(args[0]) }},
+	"write":   {2, func(args []string) error { return os.WriteFile(args[0], []byte(args[1]), 0o644) }},
+	"exit":    {1, func(args []string) error { return exit(args[0]) }},
+}
+
+// version is set by -ldflags.
+var version = "none"
+
+// about prints the user and the environment that an image configures.
+func about() error {
+	dir, err := os.Getwd()
+	fmt.Printf("user %d:%d, directory %s, HOME %s, A %s, B %s", os.Getuid(), os.Getgid(), dir, os.Getenv("HOME"), os.Getenv("A"), os.Getenv("B"))
+	return err
 }
 
 func run(args []string) error {
@@ -45,7 +58,7 @@ func run(args []string) error {
 			return c.run(args[1:])
 		}
 	}
-	return fmt.Errorf("give wait, spin, cat, print FILE, write FILE TEXT, grpc ADDRESS or exit CODE, not %q", args)
+	return fmt.Errorf("give about, version, wait, spin, cat, print FILE, write FILE TEXT, grpc ADDRESS or exit CODE, not %q", args)
 }
 
 func spin() error {
