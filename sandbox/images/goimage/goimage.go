@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"time"
 
 	"open-cluster-management.io/helloworld-addon/sandbox/images"
 )
@@ -29,6 +30,9 @@ type Options struct {
 	// Log receives the output of go build.
 	Log io.Writer
 }
+
+// interruptGrace is the time that an interrupted go build has.
+const interruptGrace = 10 * time.Second
 
 // user is the user of the image's programs: nonroot, by its id as runAsNonRoot requires.
 const user = "65532"
@@ -68,6 +72,9 @@ func compile(ctx context.Context, root string, options Options) (string, error) 
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+runtime.GOARCH)
 	cmd.Stdout, cmd.Stderr = options.Log, options.Log
+	// an interrupted go ends its compilers and removes its temporary files
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = interruptGrace
 	if err := cmd.Run(); err != nil {
 		return "", fmt.Errorf("go build %s: %w", options.Package, err)
 	}
