@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -35,7 +34,7 @@ func keepDir(t testing.TB) (string, error) {
 	}, t.Name())
 	parent := os.Getenv("OCM_SANDBOX_KEEP")
 	if artifacts := flag.Lookup("test.artifacts"); parent == "" && artifacts != nil && artifacts.Value.String() == "true" {
-		return filepath.Join(t.ArtifactDir(), "sandbox"), nil
+		return os.MkdirTemp(t.ArtifactDir(), "sandbox-")
 	}
 	if parent == "" {
 		return os.MkdirTemp("", "ocm-sandbox-failed-"+name+"-")

@@ -64,9 +64,10 @@ func findProgram(ctx context.Context) (program, error) {
 func buildProgram(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, buildTimeout)
 	defer cancel()
-	source, err := goCommand(ctx, "", "list", "-m", "-f", "{{.Dir}}", modulePath)
+	source, err := sources(ctx)
 	if err != nil {
-		return "", fmt.Errorf("find the sources of ocm-sandbox (OCM_SANDBOX is not set, and PATH has no ocm-sandbox): %w", err)
+		return "", fmt.Errorf("find the sources of ocm-sandbox, because OCM_SANDBOX is not set and PATH has no ocm-sandbox "+
+			"(go install %s/cmd/ocm-sandbox@VERSION installs it): %w", modulePath, err)
 	}
 	key, err := fingerprint(os.DirFS(source))
 	if err != nil {
@@ -93,6 +94,23 @@ func buildProgram(ctx context.Context) (string, error) {
 		}
 	}
 	return file, prune(dir, file, time.Now())
+}
+
+// sources returns the directory of the sandbox's module. go list knows none while the module is not in the module cache,
+// and in a module with a vendor directory none in any case, unless it is told not to use that.
+func sources(ctx context.Context) (string, error) {
+	list := []string{"list", "-mod=readonly", "-m", "-f", "{{.Dir}}", modulePath}
+	source, err := goCommand(ctx, "", list...)
+	if err != nil || source != "" {
+		return source, err
+	}
+	if _, err := goCommand(ctx, "", "mod", "download", modulePath); err != nil {
+		return "", err
+	}
+	if source, err = goCommand(ctx, "", list...); err == nil && source == "" {
+		err = errors.New("go list names no directory of this module")
+	}
+	return source, err
 }
 
 // prune records the use of a file at a time, and removes the files of the directory that were not used for

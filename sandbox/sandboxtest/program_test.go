@@ -44,6 +44,27 @@ func TestFindProgramNamesAWrongOne(t *testing.T) {
 	}
 }
 
+// TestSources checks a module with a vendor directory, or one whose dependencies are not downloaded: go list then names no
+// directory.
+func TestSources(t *testing.T) {
+	for _, test := range []struct{ name, download, want, err string }{
+		{"downloaded first", `touch downloaded`, "/cache/sandbox", ""},
+		{"that does not help", "true", "", "names no directory"},
+		{"no network", `echo "no network" >&2; exit 1`, "", "no network"},
+	} {
+		bin := t.TempDir()
+		script := "#!/bin/sh\ncd " + bin + "\ncase $1 in list) test -e downloaded && echo /cache/sandbox || echo;; mod) " + test.download + ";; esac\n"
+		if err := os.WriteFile(filepath.Join(bin, "go"), []byte(script), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv("PATH", bin+":/usr/bin:/bin")
+		got, err := sources(t.Context())
+		if got != test.want || (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
+			t.Errorf("%s: %q, %v, want %q, %q", test.name, got, err, test.want, test.err)
+		}
+	}
+}
+
 func TestFlags(t *testing.T) {
 	for _, test := range []struct {
 		name    string

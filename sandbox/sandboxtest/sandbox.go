@@ -2,6 +2,7 @@ package sandboxtest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,7 +41,8 @@ type Sandbox struct {
 
 // Start starts a sandbox for the test and ends it with the test. It returns when all clusters have joined
 // the hub, which takes 10 to 20 s. The first start on a machine also builds etcd, Kubernetes and OCM, for
-// about 10 minutes. With more than one sandbox at a time, see the README's limits about inotify.
+// about 10 minutes. With more than one sandbox at a time, see the limits about inotify in
+// sandbox/docs/how-it-works.md.
 func Start(t testing.TB, opts ...Option) *Sandbox {
 	t.Helper()
 	ctx, cancel := startContext(t)
@@ -183,15 +185,18 @@ func (s *Sandbox) run(ctx context.Context, name string, args ...string) ([]byte,
 	return output(ctx, s.command(name, args...))
 }
 
-// output runs a command, which is interrupted when ctx ends, and returns its output.
+// output runs a command, which is interrupted when ctx ends and killed after its WaitDelay, and returns its output.
 func output(ctx context.Context, cmd *exec.Cmd) ([]byte, error) {
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	cmd.WaitDelay = interruptGrace
+	cmd.WaitDelay = cmp.Or(cmd.WaitDelay, interruptGrace)
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("run %s: %w", cmd.Path, err)
 	}
-	stop := context.AfterFunc(ctx, func() { _ = cmd.Process.Signal(os.Interrupt) })
+	stop := context.AfterFunc(ctx, func() {
+		_ = cmd.Process.Signal(os.Interrupt) // it may have ended, here and below
+		time.AfterFunc(cmd.WaitDelay, func() { _ = cmd.Process.Kill() })
+	})
 	defer stop()
 	if err := cmd.Wait(); err != nil {
 		return nil, errors.Join(context.Cause(ctx), commandError(cmd, err, stderr.String()))

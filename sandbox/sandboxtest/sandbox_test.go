@@ -1,11 +1,16 @@
 package sandboxtest
 
 import (
+	"context"
+	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"open-cluster-management.io/helloworld-addon/sandbox/statedir"
 )
 
 // fakeProgram lets OCM_SANDBOX be a shell script, and temporary files be in a directory of the test.
@@ -62,6 +67,43 @@ func TestUseErrors(t *testing.T) {
 		if _, err := use(ctx, test.dir, newOptions(nil), t.Output()); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v, want %q", test.name, err, test.want)
 		}
+	}
+}
+
+// TestUseOfAStartingSandbox checks that tests wait until its clusters have joined.
+func TestUseOfAStartingSandbox(t *testing.T) {
+	dir := t.TempDir()
+	started, _ := statedir.ProcessStart(os.Getpid())
+	write := func(ready bool) {
+		record := statedir.Record{PID: os.Getpid(), StartTime: started, Ready: ready}
+		if err := (&statedir.Dir{Path: dir}).Write(record); err != nil {
+			t.Error(err)
+		}
+	}
+	s := &Sandbox{dir: dir}
+	if ready, err := s.awaitReady(t.Context()); ready || err != nil {
+		t.Errorf("without a sandbox: %t, %v", ready, err)
+	}
+	write(false)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	if _, err := s.awaitReady(ctx); err == nil || !strings.Contains(err.Error(), "wait for the start of the sandbox in "+dir) {
+		t.Errorf("a sandbox that starts: %v, want that the wait ends with its context", err)
+	}
+	write(true)
+	if ready, err := s.awaitReady(t.Context()); !ready || err != nil {
+		t.Errorf("a sandbox that is ready: %t, %v", ready, err)
+	}
+}
+
+// TestOutputOfAStubbornCommand checks that one that ignores the interrupt is killed.
+func TestOutputOfAStubbornCommand(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	cmd := exec.Command("sh", "-c", `trap "" INT; while :; do sleep 0.05; done`)
+	cmd.WaitDelay = 100 * time.Millisecond
+	if _, err := output(ctx, cmd); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "killed") {
+		t.Errorf("output = %v, want that it was killed", err)
 	}
 }
 

@@ -154,15 +154,29 @@ func (s *Sandbox) ensure(ctx context.Context, o options, log io.Writer) error {
 		return err
 	}
 	defer unlock()
-	if record, err := statedir.Read(s.dir); err == nil {
-		if started, alive := statedir.ProcessStart(record.PID); alive && started == record.StartTime {
-			return nil
-		}
+	if ready, err := s.awaitReady(ctx); ready || err != nil {
+		return err
 	}
 	cmd := s.command("up", o.upFlags()...)
 	out, err := output(ctx, cmd)
 	_, _ = log.Write(out) // the log only informs
 	return explain(ctx, s.program, err)
+}
+
+// awaitReady reports whether a sandbox runs in the directory. It waits while the sandbox is starting.
+func (s *Sandbox) awaitReady(ctx context.Context) (bool, error) {
+	for {
+		record, err := statedir.Read(s.dir)
+		if err != nil || !record.Running() {
+			return false, nil // up tells what is wrong with the directory
+		}
+		if record.Ready {
+			return true, nil
+		}
+		if err := sleep(ctx, lockPoll); err != nil {
+			return false, fmt.Errorf("wait for the start of the sandbox in %s: %w", s.dir, err)
+		}
+	}
 }
 
 // check returns an error if the sandbox lacks clusters of the options.
