@@ -77,13 +77,8 @@ func envCommand(options *launcher.Options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			for _, variable := range variables {
-				name, value, _ := strings.Cut(variable, "=")
-				if _, err := fmt.Fprintf(options.Out, "export %s=%s\n", name, quote(value)); err != nil {
-					return err
-				}
-			}
-			return nil
+			_, err = fmt.Fprint(options.Out, exports(variables))
+			return err
 		},
 	}
 }
@@ -109,6 +104,18 @@ func environment(options *launcher.Options) ([]string, error) {
 		return nil, fmt.Errorf("find this program's file: %w", err)
 	}
 	return launcher.Environment(dir, self, record.Programs, os.Getenv("PATH"), record.Clusters), nil
+}
+
+// exports returns a line for each variable, but none for OCM_SANDBOX_USE: after the sandbox's end the tests of that shell
+// would start one there again, and leave it running.
+func exports(variables []string) string {
+	var lines strings.Builder
+	for _, variable := range variables {
+		if name, value, _ := strings.Cut(variable, "="); name != "OCM_SANDBOX_USE" {
+			_, _ = fmt.Fprintf(&lines, "export %s=%s\n", name, quote(value))
+		}
+	}
+	return lines.String()
 }
 
 // quote quotes a word for a POSIX shell.

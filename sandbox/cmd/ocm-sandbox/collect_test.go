@@ -25,3 +25,10 @@ func TestEnvOfAnUnfinishedSandbox(t *testing.T) {
 		}
 	}
 }
+
+func TestExports(t *testing.T) {
+	const want = "export A='it'\\''s'\nexport B='c=d'\n"
+	if got := exports([]string{"A=it's", "OCM_SANDBOX_USE=/s", "B=c=d"}); got != want {
+		t.Errorf("exports = %q, want %q", got, want)
+	}
+}

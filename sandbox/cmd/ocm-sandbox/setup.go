@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"open-cluster-management.io/helloworld-addon/sandbox/build"
+	"open-cluster-management.io/helloworld-addon/sandbox/container"
 	"open-cluster-management.io/helloworld-addon/sandbox/launcher"
 )
 
@@ -25,6 +26,10 @@ func setupCommand(options *launcher.Options) *cobra.Command {
 		Long:  setupHelp,
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := container.Check(cmd.Context()); err != nil {
+				// before the minutes of the build; no error, since another machine may use the result
+				_, _ = fmt.Fprintf(options.Out, "warning: a sandbox cannot run here: %v\n", err)
+			}
 			dir, err := build.Programs(cmd.Context(), build.Options{
 				Module: options.Module, Out: options.Programs, Versions: options.Versions, Fleet: fleet, Progress: options.Out,
 			})
