@@ -88,7 +88,7 @@ func (c *Cluster) Start(t testing.TB, program string) {
 	c.sandbox.do(t, "start", c.programs+"/"+program)
 }
 
-// Restart stops and starts a program of the cluster. For an agent of OCM this is what a new pod is.
+// Restart stops and starts a program of the cluster. An agent of OCM then has a new pod.
 func (c *Cluster) Restart(t testing.TB, program string) {
 	t.Helper()
 	c.sandbox.do(t, "restart", c.programs+"/"+program)

@@ -13,15 +13,15 @@
 //	}
 //
 // Main and Shared give all tests of a package one sandbox, which starts with the first test that needs
-// it. Start gives a test a sandbox of its own. What can fail takes the test, and fails it with a message
-// that says what to do.
+// it. Start gives a test a sandbox of its own. Functions that can fail take the test, and fail it
+// with a message that says what to do.
 //
 // A sandbox ends with its tests, also when their process is killed or panics: no process and no file is
 // left. When a test fails, the logs and objects of all clusters are kept before the sandbox ends, and the
 // test's output names their directory.
 //
-// OCM has its defaults, with one exception: its work agents read the status of applied objects every 5
-// seconds instead of every minute.
+// OCM has its defaults, with two exceptions: its work agents read the status of applied objects every 5
+// seconds instead of every minute, and ManifestWorkReplicaSets are enabled.
 //
 // # Environment
 //

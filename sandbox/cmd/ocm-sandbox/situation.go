@@ -27,7 +27,7 @@ CLUSTER/registration-agent).`
 
 const registrationFlagsHelp = `Restart a managed cluster's registration agent with these flags after those of the sandbox. They
 replace the ones of the last call; without a flag there are none. The agent's own --help lists its
-flags (bin/sandbox/registration agent --help). For example:
+flags (registration agent --help, after eval "$(ocm-sandbox env)"). For example:
 
   ocm-sandbox registration-flags cluster1 --client-cert-expiration-seconds=3600`
 
