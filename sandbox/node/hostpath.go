@@ -72,7 +72,9 @@ func openHostPath(source *corev1.HostPathVolumeSource, allowed []string) (string
 	if !plan.Within(path, allowed) {
 		return "", fmt.Errorf("path %s is outside of the allowed directories", path)
 	}
-	if kind == corev1.HostPathDirectoryOrCreate || kind == corev1.HostPathFileOrCreate {
+	// without a type nothing is checked, and container runtimes create what is missing:
+	// https://github.com/containerd/containerd/blob/v1.7.29/pkg/cri/opts/spec_linux_opts.go
+	if kind == corev1.HostPathUnset || kind == corev1.HostPathDirectoryOrCreate || kind == corev1.HostPathFileOrCreate {
 		if err := createHostPath(path, kind, allowed); err != nil {
 			return "", err
 		}
@@ -106,7 +108,7 @@ func createHostPath(path string, kind corev1.HostPathType, allowed []string) err
 	if _, err := resolveWithin(above, allowed); err != nil {
 		return err
 	}
-	if kind == corev1.HostPathDirectoryOrCreate {
+	if kind != corev1.HostPathFileOrCreate {
 		if err := os.MkdirAll(path, 0o755); err != nil {
 			return fmt.Errorf("create the hostPath: %w", err)
 		}

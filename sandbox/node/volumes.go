@@ -143,16 +143,10 @@ func (v *volumes) source(m corev1.VolumeMount, expression string) (string, error
 	if !filepath.IsLocal(sub) {
 		return "", fmt.Errorf("subPath %q does not stay inside of the volume", sub)
 	}
-	path := filepath.Join(root, sub)
-	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
-		if err := os.MkdirAll(path, 0o750); err != nil {
-			return "", fmt.Errorf("create subPath %q: %w", sub, err)
-		}
-		if err := os.Chmod(path, emptyDirMode); err != nil {
-			return "", fmt.Errorf("set the mode of subPath %q: %w", sub, err)
-		}
+	if err := makeSubPath(root, sub); err != nil {
+		return "", err
 	}
-	resolved, err := filepath.EvalSymlinks(path)
+	resolved, err := filepath.EvalSymlinks(filepath.Join(root, sub))
 	if err != nil {
 		return "", fmt.Errorf("find subPath %q: %w", sub, err)
 	}
@@ -161,6 +155,28 @@ func (v *volumes) source(m corev1.VolumeMount, expression string) (string, error
 		return "", fmt.Errorf("subPath %q leads out of the volume", sub)
 	}
 	return resolved, nil
+}
+
+// makeSubPath creates the directory of a subPath that does not exist, and nothing outside of the volume.
+func makeSubPath(volume, sub string) error {
+	root, err := os.OpenRoot(volume)
+	if err != nil {
+		return fmt.Errorf("open the volume of subPath %q: %w", sub, err)
+	}
+	defer func() { _ = root.Close() }()
+	switch _, err := root.Lstat(sub); {
+	case err == nil:
+		return nil
+	case !errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("subPath %q leads out of the volume, or cannot be read: %w", sub, err)
+	}
+	if err := root.MkdirAll(sub, 0o750); err != nil {
+		return fmt.Errorf("create subPath %q: %w", sub, err)
+	}
+	if err := root.Chmod(sub, emptyDirMode); err != nil {
+		return fmt.Errorf("set the mode of subPath %q: %w", sub, err)
+	}
+	return nil
 }
 
 // The names in a volume that are reserved for the writer, as in kubelet:

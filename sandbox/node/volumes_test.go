@@ -137,7 +137,8 @@ func TestVolumeMounts(t *testing.T) {
 	if err := v.sync(in, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink("/etc", filepath.Join(v.path("e"), "out")); err != nil {
+	outside := t.TempDir()
+	if err := os.Symlink(outside, filepath.Join(v.path("e"), "out")); err != nil {
 		t.Fatal(err)
 	}
 	mounts := func(m corev1.VolumeMount) ([]Mount, error) {
@@ -155,9 +156,12 @@ func TestVolumeMounts(t *testing.T) {
 	if err != nil || !strings.Contains(got[0].Source, "..data-") {
 		t.Errorf("a file of a Secret is the one of now: %v, %v", got, err)
 	}
-	for _, path := range []string{"../x", "out"} {
+	for _, path := range []string{"../x", "out", "out/new"} {
 		if got, err := mounts(corev1.VolumeMount{Name: "e", MountPath: "/x", SubPath: path}); err == nil {
 			t.Errorf("subPath %s leads to %v", path, got)
 		}
+	}
+	if made, err := os.ReadDir(outside); err != nil || len(made) > 0 {
+		t.Errorf("created outside: %v, %v", made, err)
 	}
 }
