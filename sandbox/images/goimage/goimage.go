@@ -102,7 +102,7 @@ func layOut(root string) error {
 		name  string
 		mode  fs.FileMode
 		owner int
-	}{{".", 0o755, 0}, {"bin", 0o755, 0}, {"etc", 0o755, 0}, {"home", 0o755, 0}, {"home/nonroot", 0o700, 65532}} {
+	}{{".", 0o755, 0}, {"bin", 0o755, 0}, {"etc", 0o755, 0}, {"etc/ssl", 0o755, 0}, {"etc/ssl/certs", 0o755, 0}, {"home", 0o755, 0}, {"home/nonroot", 0o700, 65532}} {
 		path := filepath.Join(root, dir.name)
 		err := os.MkdirAll(path, dir.mode)
 		if err == nil {

@@ -2,10 +2,12 @@ package goimage
 
 import (
 	"bytes"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -68,6 +70,30 @@ func TestBuild(t *testing.T) {
 		if info, err := os.Stat(filepath.Join(built.Dir, "home/nonroot")); err != nil || info.Mode().Perm() != 0o700 {
 			t.Errorf("home: %v, %v", info, err)
 		}
+	}
+}
+
+// TestLayOutWithAStrictUmask checks that the image's user can read the image of a user whose files nobody else can.
+func TestLayOutWithAStrictUmask(t *testing.T) {
+	root := t.TempDir()
+	before := syscall.Umask(0o077)
+	err := layOut(root)
+	syscall.Umask(before)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := entry.Info()
+		if name, _ := filepath.Rel(root, path); err == nil && name != "home/nonroot" && info.Mode().Perm()&0o044 != 0o044 {
+			t.Errorf("%s has the mode %v", name, info.Mode())
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }
 

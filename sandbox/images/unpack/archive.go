@@ -29,6 +29,9 @@ const maxWindow = 128 << 20
 // maxNesting is how deep indexes may be nested. Docker nests two.
 const maxNesting = 4
 
+// maxManifests is how many images and indexes for this machine an archive may name.
+const maxManifests = 1000
+
 // image is an image in an archive or a registry.
 type image struct {
 	names  []string
@@ -115,14 +118,15 @@ func layoutImages(archive *os.Root) ([]image, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := indexImages(archive, content, "", 0)
+	left := maxManifests
+	found, err := indexImages(archive, content, "", 0, &left)
 	if err == nil && len(found) == 0 {
 		err = fmt.Errorf("the archive has no image for %s", platform())
 	}
 	return found, err
 }
 
-func indexImages(archive *os.Root, index []byte, name string, depth int) ([]image, error) {
+func indexImages(archive *os.Root, index []byte, name string, depth int, left *int) ([]image, error) {
 	if depth > maxNesting {
 		return nil, fmt.Errorf("indexes are nested more than %d deep", maxNesting)
 	}
@@ -138,13 +142,16 @@ func indexImages(archive *os.Root, index []byte, name string, depth int) ([]imag
 		if !d.MediaType.IsIndex() && !d.MediaType.IsImage() {
 			continue
 		}
+		if *left--; *left < 0 {
+			return nil, fmt.Errorf("the archive names more than %d images and indexes", maxManifests)
+		}
 		content, err := readBlob(archive, d.Digest)
 		if err != nil {
 			return nil, err
 		}
 		name := nameOf(d.Annotations, name)
 		if d.MediaType.IsIndex() {
-			nested, err := indexImages(archive, content, name, depth+1)
+			nested, err := indexImages(archive, content, name, depth+1, left)
 			if err != nil {
 				return nil, err
 			}

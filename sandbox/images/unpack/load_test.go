@@ -198,7 +198,8 @@ func TestHostileLayers(t *testing.T) {
 		{"an opaque link", []entry{link("a", "/.."), {name: "a/b/.wh..wh..opq"}}, ""},
 		{"an unknown kind", []entry{{name: "a", kind: 'Z'}}, "unknown"},
 		{"a long name", []entry{{name: strings.Repeat("a/", maxPath) + "a", content: "x"}}, "its name has more than"},
-		{"many files", []entry{{name: "a"}, {name: "b"}, {name: "c"}, {name: "d"}, {name: "e"}, {name: "f"}}, "more than 5 files"},
+		{"many files", []entry{{name: "a"}, {name: "b"}, {name: "c"}, {name: "d"}, {name: "e"}, {name: "f"}, {name: "g"}, {name: "h"}, {name: "i"}}, "more than 8 files"},
+		{"many directories without entries", []entry{{name: "a/b/c/d/e/f/g/h/i"}}, "more than 8 files"},
 		{"huge files", []entry{{name: "a", content: strings.Repeat("x", 60_000)}, {name: "b", content: strings.Repeat("x", 60_000)}}, "more than 100000 bytes"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -207,7 +208,7 @@ func TestHostileLayers(t *testing.T) {
 			}
 			store, requireNothing := newStore(t)
 			file := dockerArchive(t, map[string]v1.Image{"app:v1": imageOf(t, v1.Config{}, tarOf(t, test.entries...))})
-			_, err := Load(t.Context(), store, file, "", Limits{Bytes: 100_000, Files: 5})
+			_, err := Load(t.Context(), store, file, "", Limits{Bytes: 100_000, Files: 8})
 			if (err != nil) != (test.want != "") || (err != nil && !strings.Contains(err.Error(), test.want)) {
 				t.Errorf("error %v, want %q", err, test.want)
 			}
@@ -258,6 +259,7 @@ func TestBadArchives(t *testing.T) {
 		{"no JSON", archive(manifest(`{`)), "", "parse manifest.json"},
 		{"a huge manifest", archive(manifest(strings.Repeat(" ", maxDocument+1))), "", "it has more than 4194304 bytes"},
 		{"endless indexes", archive(endlessIndex(t)...), "", "nested more than"},
+		{"an index that names another a thousand times", archive(wideIndex(t)...), "", "more than 1000 images and indexes"},
 		{"more layers than digests", archive(manifest(`[{"Config":"c","RepoTags":["app:v1"],"Layers":["c","c"]}]`), entry{name: "c", content: "{}"}), "", "it has 2 layers, and its configuration names 0"},
 		{"another machine's", dockerArchive(t, map[string]v1.Image{"app:v1": other}), "", "it is for linux/other, and this machine runs " + platform()},
 		{"a layout for other machines", layoutOf(t, described(good, "other", nil)), "app:v1", "no image for " + platform()},
@@ -305,6 +307,19 @@ func endlessIndex(t *testing.T) []entry {
 		content = fmt.Sprintf(`{"schemaVersion":2,"manifests":[{"mediaType":"application/vnd.oci.image.index.v1+json","size":%d,"digest":%q}]}`, size, digest)
 	}
 	return append(entries, entry{name: "index.json", content: content})
+}
+
+// wideIndex returns a layout whose index names one other index again and again.
+func wideIndex(t *testing.T) []entry {
+	t.Helper()
+	const empty = `{"schemaVersion":2,"manifests":[]}`
+	digest, size, err := v1.SHA256(strings.NewReader(empty))
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := fmt.Sprintf(`{"mediaType":"application/vnd.oci.image.index.v1+json","size":%d,"digest":%q}`, size, digest)
+	many := strings.TrimSuffix(strings.Repeat(one+",", maxManifests+1), ",")
+	return []entry{{name: blob(digest), content: empty}, {name: "index.json", content: `{"schemaVersion":2,"manifests":[` + many + `]}`}}
 }
 
 // TestChangedLayer checks that a layer must have the digest that the configuration names.

@@ -21,7 +21,7 @@ const pullTimeout = 30 * time.Minute
 
 // Pull adds an image of a registry, for this machine's architecture, and returns its name:
 // without a tag or digest it is the tag latest. Credentials are those of Docker's
-// configuration. A registry on this machine may be one without TLS.
+// configuration. A registry on this machine, at a private IPv4 address or under .local may be one without TLS.
 func Pull(ctx context.Context, store images.Store, image string, limits Limits) (string, error) {
 	ref, err := name.ParseReference(image)
 	if err != nil {

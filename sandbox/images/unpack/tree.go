@@ -252,6 +252,15 @@ func (t *tree) resolve(at string, create bool) (string, error) {
 		return "", err
 	}
 	if create {
+		// a directory that no entry names counts like one that has an entry
+		for dir := above; ; dir = path.Dir(dir) {
+			if _, err := t.root.Lstat(dir); err == nil {
+				break
+			}
+			if err := t.files.file(); err != nil {
+				return "", err
+			}
+		}
 		if err := t.root.MkdirAll(above, 0o700); err != nil {
 			return "", err
 		}
