@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -37,12 +38,18 @@ func (s *Sandbox) Reload(ctx context.Context, image string, timeout time.Duratio
 			deleted += len(r.deleted)
 		}
 	}
-	for _, r := range reloads {
-		if err := r.wait(ctx, reloadPeriod); err != nil {
-			errs = append(errs, fmt.Errorf("cluster %s: %w", r.cluster, err))
-		}
+	// at the same time: one that does not become ready must not take the others' time
+	waits := make([]error, len(reloads))
+	var waiting sync.WaitGroup
+	for i, r := range reloads {
+		waiting.Go(func() {
+			if err := r.wait(ctx, reloadPeriod); err != nil {
+				waits[i] = fmt.Errorf("cluster %s: %w", r.cluster, err)
+			}
+		})
 	}
-	return deleted, errors.Join(errs...)
+	waiting.Wait()
+	return deleted, errors.Join(append(errs, waits...)...)
 }
 
 // reloadPeriod is how often Reload looks for the new pods.
@@ -70,6 +77,8 @@ type reload struct {
 	client         kubernetes.Interface
 	// deleted are the pods that were deleted.
 	deleted []corev1.Pod
+	// old are all pods that were there before.
+	old map[types.UID]bool
 }
 
 // begin deletes the pods that use the image.
@@ -79,7 +88,9 @@ func (r *reload) begin(ctx context.Context) error {
 		return fmt.Errorf("list the pods: %w", err)
 	}
 	var errs []error
+	r.old = map[types.UID]bool{}
 	for _, pod := range list.Items {
+		r.old[pod.UID] = true
 		if !usesImage(pod, r.image) {
 			continue
 		}
@@ -101,13 +112,16 @@ func (r *reload) begin(ctx context.Context) error {
 
 // wait waits until the new pods are ready.
 func (r *reload) wait(ctx context.Context, period time.Duration) error {
+	if len(r.deleted) == 0 {
+		return nil
+	}
 	ticker := time.NewTicker(period)
 	defer ticker.Stop()
 	missing := []string{"not asked for yet"}
 	for {
 		list, err := r.client.CoreV1().Pods("").List(ctx, metav1.ListOptions{})
 		if err == nil {
-			missing = notReady(r.deleted, list.Items)
+			missing = notReady(r.deleted, r.old, list.Items)
 		} else if ctx.Err() == nil {
 			missing = []string{fmt.Sprintf("list the pods: %v", err)}
 		}
@@ -132,14 +146,12 @@ func usesImage(pod corev1.Pod, name string) bool {
 	})
 }
 
-// notReady returns what is missing until each controller has as many ready or succeeded pods
-// as were deleted, not counting those: the pods that are not ready, and the controllers that
+// notReady returns what is missing until each controller has as many new ready or succeeded pods
+// as were deleted, not counting the old ones: the pods that are not ready, and the controllers that
 // have too few.
-func notReady(deleted, pods []corev1.Pod) []string {
+func notReady(deleted []corev1.Pod, old map[types.UID]bool, pods []corev1.Pod) []string {
 	want, controllers := map[types.UID]int{}, map[types.UID]string{}
-	old := map[types.UID]bool{}
 	for _, pod := range deleted {
-		old[pod.UID] = true
 		owner := metav1.GetControllerOf(&pod)
 		want[owner.UID]++
 		controllers[owner.UID] = fmt.Sprintf("%s %s/%s", owner.Kind, pod.Namespace, owner.Name)

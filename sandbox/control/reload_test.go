@@ -65,11 +65,14 @@ func TestUsesImage(t *testing.T) {
 
 func TestNotReady(t *testing.T) {
 	deleted := []corev1.Pod{podOf("a1", "a", "app"), podOf("a2", "a", "app"), podOf("b1", "b", "app")}
+	old := map[types.UID]bool{"a1": true, "a2": true, "b1": true, "b0": true}
 	for _, test := range []struct {
 		name string
 		pods []corev1.Pod
 		want []string
 	}{
+		{"a pod of the same Job that had succeeded before", []corev1.Pod{podOf("a3", "a", "app", ready), podOf("a4", "a", "app", ready), podOf("b0", "b", "app", succeeded)},
+			[]string{"ReplicaSet ns/b has not created 1 of its pods again"}},
 		{"the old pods do not count", []corev1.Pod{podOf("a1", "a", "app", ready), podOf("a2", "a", "app", ready), podOf("b1", "b", "app", ready, deleting)},
 			[]string{"ReplicaSet ns/a has not created 2 of its pods again", "ReplicaSet ns/b has not created 1 of its pods again"}},
 		{"those that are not ready, and why", []corev1.Pod{podOf("a3", "a", "app", ready), podOf("a4", "a", "app", withoutImage), podOf("b2", "b", "app")},
@@ -78,7 +81,7 @@ func TestNotReady(t *testing.T) {
 			[]string{"ReplicaSet ns/a has not created 1 of its pods again"}},
 		{"all ready, or done", []corev1.Pod{podOf("a3", "a", "app", ready), podOf("a4", "a", "app", ready), podOf("b2", "b", "app", succeeded), podOf("c", "c", "app"), podOf("d", "", "app")}, nil},
 	} {
-		if diff := cmp.Diff(test.want, notReady(deleted, test.pods)); diff != "" {
+		if diff := cmp.Diff(test.want, notReady(deleted, old, test.pods)); diff != "" {
 			t.Errorf("%s: %s", test.name, diff)
 		}
 	}
@@ -110,6 +113,13 @@ func TestReload(t *testing.T) {
 	slices.Sort(names)
 	if diff := cmp.Diff([]string{"a2", "bare", "other"}, names); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestReloadOfNothing checks that a cluster where no pod was deleted is not waited for, and not even asked.
+func TestReloadOfNothing(t *testing.T) {
+	if err := (&reload{cluster: "cluster1", image: "app"}).wait(t.Context(), time.Millisecond); err != nil {
+		t.Error(err)
 	}
 }
 
