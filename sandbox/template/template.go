@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/yaml"
 )
 
 // files are those of an add-on with the name placeholder. The directory's name keeps the go command away: the
@@ -44,7 +45,10 @@ type Options struct {
 
 // Validate returns an error unless the name can be that of an add-on.
 func (o *Options) Validate() error {
-	if problems := validation.IsDNS1123Label(o.Name + longestSuffix); len(problems) > 0 {
+	label := len(validation.IsDNS1123Label(o.Name)) == 0 && len(validation.IsDNS1123Label(o.Name+longestSuffix)) == 0
+	// a plain word of YAML: the manifests have the name without quotes
+	var value any
+	if err := yaml.Unmarshal([]byte(o.Name), &value); err != nil || value != o.Name || !label {
 		return fmt.Errorf("%q cannot be an add-on's name: use at most %d lower-case letters, digits and -, for example my-addon",
 			o.Name, validation.DNS1123LabelMaxLength-len(longestSuffix))
 	}

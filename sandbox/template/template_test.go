@@ -75,7 +75,7 @@ func TestNames(t *testing.T) {
 			t.Errorf("%q: %v", good, err)
 		}
 	}
-	for _, bad := range []string{"", "My-Addon", "my_addon", "-a", "a.b", "a/b", "..", strings.Repeat("a", 53)} {
+	for _, bad := range []string{"", "My-Addon", "my_addon", "-a", "a.b", "a/b", "..", "a-", "1", "true", "null", "on", strings.Repeat("a", 53)} {
 		dir := filepath.Join(t.TempDir(), "new")
 		if err := Write(dir, Options{Name: bad}); err == nil || !strings.Contains(err.Error(), "cannot be an add-on's name") {
 			t.Errorf("%q: %v, want that it cannot be a name", bad, err)
