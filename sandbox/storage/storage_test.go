@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/record"
@@ -28,7 +29,14 @@ func eventually(t *testing.T, what string, check func() bool) {
 }
 
 func TestRun(t *testing.T) {
-	dir, client, events := t.TempDir(), fake.NewClientset(), record.NewFakeRecorder(10)
+	var claims []runtime.Object
+	for uid, mode := range map[types.UID]corev1.PersistentVolumeMode{"1": corev1.PersistentVolumeFilesystem, "2": corev1.PersistentVolumeBlock} {
+		claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data" + string(uid), Namespace: "ns", UID: uid}}
+		claim.Spec.StorageClassName, claim.Spec.VolumeMode = ptr.To(plan.Class), &mode
+		claims = append(claims, claim)
+	}
+	// before run: the fake client loses what is created between an informer's list and its watch
+	dir, client, events := t.TempDir(), fake.NewClientset(claims...), record.NewFakeRecorder(10)
 	outside := filepath.Join(t.TempDir(), "outside")
 	if err := os.Mkdir(outside, 0o700); err != nil {
 		t.Fatal(err)
@@ -42,13 +50,6 @@ func TestRun(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	for uid, mode := range map[types.UID]corev1.PersistentVolumeMode{"1": corev1.PersistentVolumeFilesystem, "2": corev1.PersistentVolumeBlock} {
-		claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data" + string(uid), Namespace: "ns", UID: uid}}
-		claim.Spec.StorageClassName, claim.Spec.VolumeMode = ptr.To(plan.Class), &mode
-		if _, err := client.CoreV1().PersistentVolumeClaims("ns").Create(ctx, claim, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-	}
 	var volume *corev1.PersistentVolume
 	eventually(t, "the volume is there", func() bool {
 		var err error
@@ -59,8 +60,13 @@ func TestRun(t *testing.T) {
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != dirMode || volume.Spec.HostPath.Path != path {
 		t.Errorf("its directory %s: %v, %v", volume.Spec.HostPath.Path, info, err)
 	}
-	if event := <-events.Events; !strings.Contains(event, "ProvisioningFailed the sandbox has no block devices") {
-		t.Errorf("event: %s", event)
+	select {
+	case event := <-events.Events:
+		if !strings.Contains(event, "ProvisioningFailed the sandbox has no block devices") {
+			t.Errorf("event: %s", event)
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("no event about the claim of a block device")
 	}
 
 	volume.Status.Phase = corev1.VolumeReleased

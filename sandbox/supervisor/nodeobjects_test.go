@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 // TestKeepApplied checks that objects which another writer has changed come back, also after an error.
@@ -25,8 +26,12 @@ func TestKeepApplied(t *testing.T) {
 			}
 			return nil
 		})
-		for range 2 { // in the test's time, a write that never comes is a deadlock
-			<-restored
+		for range 2 {
+			select {
+			case <-restored:
+			case <-time.After(time.Hour): // of the test's time
+				t.Fatal("the objects are not written again")
+			}
 		}
 	})
 }
