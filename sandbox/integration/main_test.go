@@ -93,10 +93,23 @@ func (s *sandbox) up(args ...string) string {
 	started := time.Now()
 	out, err := s.run(s.t.Context(), append([]string{"up"}, args...)...)
 	if err != nil {
+		s.logEnds()
 		s.t.Fatalf("up: %v\n%s", err, out)
 	}
 	s.t.Logf("up took %s\n%s", time.Since(started).Round(100*time.Millisecond), out)
 	return out
+}
+
+// logEnds logs the ends of the logs that tell why a cluster does not join, after a start that failed.
+func (s *sandbox) logEnds() {
+	s.t.Helper()
+	for _, pattern := range []string{"*/logs/registration-*.log", "hub*/logs/kube-controller-manager.log"} {
+		files, _ := filepath.Glob(filepath.Join(s.dir+".failed-logs", pattern))
+		for _, file := range files {
+			content, _ := os.ReadFile(file)
+			s.t.Logf("the end of %s:\n%s", file, content[max(0, len(content)-4000):])
+		}
+	}
 }
 
 // kubectl runs the sandbox's own kubectl on one of its clusters.

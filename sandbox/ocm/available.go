@@ -34,6 +34,9 @@ func WaitAvailable(ctx context.Context, hub *rest.Config, name string) error {
 	last := "no ManagedCluster yet"
 	err = wait.PollUntilContextTimeout(ctx, 250*time.Millisecond, joinTimeout, true, func(ctx context.Context) (bool, error) {
 		cluster, err := client.ClusterV1().ManagedClusters().Get(ctx, name, metav1.GetOptions{})
+		if ctx.Err() != nil {
+			return false, nil // the last answer tells more than that the time is up
+		}
 		if err != nil {
 			last = err.Error()
 			return false, nil
