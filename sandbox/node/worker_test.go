@@ -288,16 +288,13 @@ func TestWorkerRefuses(t *testing.T) {
 	}
 }
 
-// A sidecar gets SIGTERM when the container that it serves has ended, and time for its end.
-func TestWorkerSidecar(t *testing.T) {
-	pod := appPod()
-	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
-	pod.Spec.InitContainers = []corev1.Container{{Name: "sidecar", Image: "app", RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways)}}
-	b := newBench(t, pod)
+// terminateBoth runs a pod with a sidecar and an app, and ends it. It returns them when the app got SIGTERM.
+func (b *bench) terminateBoth() (sidecar, app *fakeProcess) {
+	b.t.Helper()
 	b.run()
 	b.until("both run", b.isRunning())
 	b.runtime.mu.Lock()
-	sidecar, app := b.runtime.started[0], b.runtime.started[1]
+	sidecar, app = b.runtime.started[0], b.runtime.started[1]
 	b.runtime.mu.Unlock()
 	b.worker.terminate(20 * time.Second)
 	b.until("the app is to end", func() error {
@@ -306,6 +303,16 @@ func TestWorkerSidecar(t *testing.T) {
 		}
 		return nil
 	})
+	return sidecar, app
+}
+
+// A sidecar gets SIGTERM when the container that it serves has ended, and time for its end.
+func TestWorkerSidecar(t *testing.T) {
+	pod := appPod()
+	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
+	pod.Spec.InitContainers = []corev1.Container{{Name: "sidecar", Image: "app", RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways)}}
+	b := newBench(t, pod)
+	sidecar, _ := b.terminateBoth()
 	b.clock.Step(10 * time.Second)
 	b.worker.do(func() {})
 	if sidecar.told() != "[]" {
@@ -391,18 +398,7 @@ func TestWorkerEndsWithoutLivenessProbe(t *testing.T) {
 	b := newBench(t, pod)
 	var code atomic.Int64
 	b.runtime.exec = func(context.Context, Exec) (plan.Exit, error) { return plan.Exit{Code: int(code.Load())}, nil }
-	b.run()
-	b.until("both run", b.isRunning())
-	b.runtime.mu.Lock()
-	sidecar, app := b.runtime.started[0], b.runtime.started[1]
-	b.runtime.mu.Unlock()
-	b.worker.terminate(20 * time.Second)
-	b.until("the app is to end", func() error {
-		if app.told() != "[terminated]" {
-			return errors.New(app.told())
-		}
-		return nil
-	})
+	sidecar, app := b.terminateBoth()
 	code.Store(1)
 	b.stepUntil("the sidecar is to end", func() error {
 		if sidecar.told() == "[]" {
