@@ -4,13 +4,18 @@ package integration
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 
 	"open-cluster-management.io/helloworld-addon/sandbox/statedir"
 )
@@ -30,6 +35,8 @@ kubectl --kubeconfig="$HUB_KUBECONFIG" get managedclusters -o name
 kubectl --kubeconfig="$CLUSTER1_KUBECONFIG" get configmap shown -o name
 eval "$("$OCM_SANDBOX" env)"
 "$OCM_SANDBOX" status | grep -c "KUBECONFIG=$SANDBOX_DIR/hub.kubeconfig"
+kubectl get customresourcedefinition managedclusters.cluster.open-cluster-management.io \
+  -o jsonpath='{.status.conditions[?(@.type=="Established")].lastTransitionTime}' >"$ESTABLISHED"
 exit 7
 `
 
@@ -39,6 +46,8 @@ func TestRunOfACommand(t *testing.T) {
 	logs := filepath.Join(tmp, "logs")
 	var stdout, stderr bytes.Buffer
 	cmd := runOwn(tmp, "--clusters=1", "--audit", "--keep-logs="+logs, "--", "sh", "-c", useClusters)
+	established := filepath.Join(t.TempDir(), "established")
+	cmd.Env = append(cmd.Env, "ESTABLISHED="+established)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	_ = cmd.Run()
 	want := "managedcluster.cluster.open-cluster-management.io/cluster1\nconfigmap/shown\n1\n"
@@ -61,7 +70,46 @@ func TestRunOfACommand(t *testing.T) {
 	if found := filesWith(t, logs, "my-password", "bXktcGFzc3dvcmQ="); len(found) > 0 {
 		t.Errorf("a Secret's value is in %v", found)
 	}
+	requireCreatedLate(t, established, filepath.Join(logs, "logs/hub/logs/audit.log"))
 	requireNothing(t, tmp, logs)
+}
+
+// requireCreatedLate checks that the registration agent has not created its ManagedCluster while the API server
+// delayed it, because the CRD was new.
+func requireCreatedLate(t *testing.T, established, audit string) {
+	t.Helper()
+	content, err := os.ReadFile(established)
+	if err != nil {
+		t.Fatal(err)
+	}
+	since, err := time.Parse(time.RFC3339, string(content))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.Open(audit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	creates := 0
+	for decoder := json.NewDecoder(file); ; {
+		var event auditv1.Event
+		if err := decoder.Decode(&event); err == io.EOF {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if event.Verb != "create" || event.ObjectRef == nil || event.ObjectRef.Resource != "managedclusters" {
+			continue
+		}
+		creates++
+		if after := event.RequestReceivedTimestamp.Sub(since); after < 2*time.Second {
+			t.Errorf("the ManagedCluster was created %s after its CRD was established, want at least 2s", after)
+		}
+	}
+	if creates == 0 {
+		t.Error("no create of a ManagedCluster is in the audit log")
+	}
 }
 
 // TestRunThatIsKilled checks that the sandbox does not outlive the run.

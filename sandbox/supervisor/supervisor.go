@@ -189,6 +189,9 @@ func (s *supervisor) startHub(starting, running context.Context, group *errgroup
 	if err := installed.EnableWebhooks(starting); err != nil {
 		return err
 	}
+	if err := installed.WaitCreatable(starting); err != nil {
+		return err
+	}
 	s.Progress.Step("%s: OCM installed", hub.Name)
 	if s.HubAs == "" || hub.Index > 0 {
 		return nil
