@@ -18,9 +18,22 @@ const endTimeout = 20 * time.Second
 // the directory does not exist. The supervisor is the first process of a PID namespace: when it is
 // killed, the kernel kills all processes of the sandbox, and the supervisor ends after the last one.
 func Remove(path string) (bool, error) {
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+	if missing(path) {
 		return false, nil
 	}
+	removed, err := remove(path)
+	if errors.Is(err, fs.ErrNotExist) || err != nil && missing(path) {
+		return true, nil // another call has removed it meanwhile
+	}
+	return removed, err
+}
+
+func missing(path string) bool {
+	_, err := os.Stat(path)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+func remove(path string) (bool, error) {
 	marked, err := isSandbox(path)
 	if err != nil {
 		return false, err
@@ -34,7 +47,15 @@ func Remove(path string) (bool, error) {
 	}
 	// held until the files are removed, so that no other start uses the directory
 	defer func() { _ = lock.Close() }()
-	if err := removeAll(path); err != nil {
+	err = removeAll(path)
+	for range 100 {
+		if !errors.Is(err, unix.ENOTEMPTY) {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+		err = removeAll(path) // another call has created a lock in it
+	}
+	if err != nil {
 		return false, fmt.Errorf("remove the sandbox's directory: %w", err)
 	}
 	return true, nil

@@ -2,12 +2,15 @@ package statedir
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/sync/errgroup"
 )
 
 func TestAcquire(t *testing.T) {
@@ -70,6 +73,34 @@ func TestRemoveAnEmptyDirectory(t *testing.T) {
 	}
 	if removed, err := Remove(dir); err != nil || !removed {
 		t.Errorf("Remove = %v, %v", removed, err)
+	}
+}
+
+// TestRemoveSideBySide has one directory removed several times at once, as by a start that was interrupted and a
+// call of `down`.
+func TestRemoveSideBySide(t *testing.T) {
+	for range 100 {
+		path := filepath.Join(t.TempDir(), "sandbox")
+		d, err := Acquire(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Lock.Close(); err != nil {
+			t.Fatal(err)
+		}
+		var group errgroup.Group
+		for range 4 {
+			group.Go(func() error {
+				_, err := Remove(path)
+				return err
+			})
+		}
+		if err := group.Wait(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+			t.Fatalf("the directory is left: %v", err)
+		}
 	}
 }
 
