@@ -274,6 +274,11 @@ test-ui: sandbox-programs build ## Test the page of kubectl helloworld ui in Chr
 test-peers: sandbox-programs ## Run other people's add-ons and their own suites on the sandbox (PEERS=managed-serviceaccount,...: these alone)
 	@PEERS='$(PEERS)' test/peers/run $(TEST_FLAGS)
 
+.PHONY: test-versions
+test-versions: sandbox-programs image-root ## Run scenarios and peers on other versions of OCM and Kubernetes (OCM_VERSIONS= KUBERNETES_VERSIONS= SCENARIOS= PEERS=): hours
+	@OCM_VERSIONS='$(OCM_VERSIONS)' KUBERNETES_VERSIONS='$(KUBERNETES_VERSIONS)' SCENARIOS='$(SCENARIOS)' PEERS='$(PEERS)' \
+		test/versions/run $(IMAGE) $(IMAGE_ROOT)
+
 .PHONY: test-long
 test-long: export LONG_TESTS := 1
 test-long: test test-doctor test-peers ## make test with its long cases, doctor's faults, other add-ons' suites, and fuzzing (FUZZTIME=30s each)

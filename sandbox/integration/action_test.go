@@ -1,0 +1,96 @@
+//go:build sandbox
+
+package integration
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+)
+
+// TestAction runs the commands of action.yml as GitHub would: each step alone, with the PATH of the ones before.
+// A program in place of ocm-sandbox reports how the action calls it.
+func TestAction(t *testing.T) {
+	content, err := os.ReadFile("../action.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var action struct {
+		Runs struct {
+			Steps []struct {
+				Run string            `json:"run"`
+				Env map[string]string `json:"env"`
+			} `json:"steps"`
+		} `json:"runs"`
+	}
+	if err := yaml.Unmarshal(content, &action); err != nil {
+		t.Fatal(err)
+	}
+	module, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct{ name, ocm, kubernetes, key, call string }{
+		{"the pinned versions", "", "", "-", "setup"},
+		{"other versions", "v1.0.0", "v1.33.9", "v1.0.0-v1.33.9", "setup --ocm-version=v1.0.0 --kubernetes-version=v1.33.9"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			tmp := t.TempDir()
+			paths, outputs := filepath.Join(tmp, "path"), filepath.Join(tmp, "output")
+			path, log := os.Getenv("PATH"), filepath.Join(tmp, "calls")
+			expressions := strings.NewReplacer("${{ github.action_path }}", module,
+				"${{ inputs.ocm-version }}", test.ocm, "${{ inputs.kubernetes-version }}", test.kubernetes)
+			for _, step := range action.Runs.Steps {
+				if step.Run == "" {
+					continue // another action
+				}
+				cmd := exec.Command("bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step.Run)
+				cmd.Dir = tmp // a caller's repository
+				cmd.Env = append(os.Environ(), "PATH="+path, "RUNNER_TEMP="+tmp, "RUNNER_ARCH=X64", "GITHUB_PATH="+paths, "GITHUB_OUTPUT="+outputs, "CALLS="+log)
+				for name, value := range step.Env {
+					cmd.Env = append(cmd.Env, name+"="+expressions.Replace(value))
+				}
+				if out, err := cmd.CombinedOutput(); err != nil {
+					t.Fatalf("%v\n%s", err, out)
+				}
+				if path == os.Getenv("PATH") {
+					path = replaceCommand(t, paths) + ":" + path
+				}
+			}
+			calls, err := os.ReadFile(log)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.call+"\n", string(calls)); diff != "" {
+				t.Errorf("calls of ocm-sandbox (-want +got):\n%s", diff)
+			}
+			key, err := os.ReadFile(outputs)
+			if err != nil || !regexp.MustCompile(`^key=ocm-sandbox-X64-[0-9a-f]{16}-`+regexp.QuoteMeta(test.key)+"\n$").Match(key) {
+				t.Errorf("key of the cache: %s, %v", key, err)
+			}
+		})
+	}
+}
+
+// replaceCommand replaces the ocm-sandbox in the directory that a step has added to the PATH, and returns the directory.
+func replaceCommand(t *testing.T, paths string) string {
+	t.Helper()
+	added, err := os.ReadFile(paths)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := strings.TrimSpace(string(added))
+	if out, err := exec.Command(filepath.Join(dir, "ocm-sandbox"), "--help").CombinedOutput(); err != nil {
+		t.Fatalf("ocm-sandbox --help: %v\n%s", err, out)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "ocm-sandbox"), []byte("#!/bin/sh\necho \"$@\" >>\"$CALLS\"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
