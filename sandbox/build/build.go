@@ -19,6 +19,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"open-cluster-management.io/helloworld-addon/sandbox/dirlock"
 )
 
 // heartbeat is the period of the progress messages of one program's build.
@@ -124,7 +126,7 @@ func (b *builder) complete(ctx context.Context) error {
 	if err := os.MkdirAll(b.Out, 0o755); err != nil {
 		return fmt.Errorf("create the programs' directory: %w", err)
 	}
-	unlock, err := b.lock(ctx)
+	unlock, err := dirlock.Lock(ctx, b.Out, func() { b.say("waiting for another process that builds the programs in %s", b.Out) })
 	if err != nil {
 		return err
 	}

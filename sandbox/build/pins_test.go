@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"open-cluster-management.io/helloworld-addon/sandbox/dirlock"
 )
 
 // TestPinsAreThoseOfTheModule checks the copies that the package embeds.
@@ -209,24 +211,20 @@ func TestProgramsAsTheyAre(t *testing.T) {
 	}
 }
 
-func TestLock(t *testing.T) {
+func TestProgramsWaitsForAnotherBuild(t *testing.T) {
 	var out strings.Builder
-	b := &builder{Options: Options{Out: t.TempDir(), Progress: &out}}
-	unlock, err := b.lock(t.Context())
+	b := &builder{Options: Options{Out: t.TempDir(), Progress: &out}, embedded: true}
+	unlock, err := dirlock.Lock(t.Context(), b.Out, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer unlock()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
-	if _, err := b.lock(ctx); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("the lock of a build that runs = %v, want that the wait ends with its context", err)
+	if err := b.complete(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("complete = %v, want that the wait ends with its context", err)
 	}
-	if !strings.Contains(out.String(), "waiting for another process") {
-		t.Errorf("the user reads %q", out.String())
+	if want := "waiting for another process that builds the programs in " + b.Out; !strings.Contains(out.String(), want) {
+		t.Errorf("the user reads %q, want %q", out.String(), want)
 	}
-	unlock()
-	if unlock, err = b.lock(t.Context()); err != nil {
-		t.Fatalf("after the end of the other build: %v", err)
-	}
-	unlock()
 }

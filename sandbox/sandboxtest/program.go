@@ -12,8 +12,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
+
+	"open-cluster-management.io/helloworld-addon/sandbox/dirlock"
 )
 
 const modulePath = "open-cluster-management.io/helloworld-addon/sandbox"
@@ -81,7 +82,7 @@ func buildProgram(ctx context.Context) (string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", fmt.Errorf("create a directory for ocm-sandbox: %w", err)
 	}
-	unlock, err := lock(ctx, dir)
+	unlock, err := dirlock.Lock(ctx, dir, nil)
 	if err != nil {
 		return "", err
 	}
@@ -153,28 +154,4 @@ func fingerprint(module fs.FS) (string, error) {
 		return err
 	})
 	return hex.EncodeToString(hash.Sum(nil))[:16], err
-}
-
-// lockPoll is the period of looking whether a lock is free: flock(2) has no timeout.
-const lockPoll = 200 * time.Millisecond
-
-// lock locks a directory against other processes, and waits for it. The kernel releases the lock when its
-// holder ends.
-func lock(ctx context.Context, dir string) (unlock func(), err error) {
-	file, err := os.Open(dir)
-	if err != nil {
-		return nil, fmt.Errorf("lock a directory: %w", err)
-	}
-	for {
-		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if err == nil {
-			return func() { _ = file.Close() }, nil
-		}
-		if !errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, errors.Join(fmt.Errorf("lock %s: %w", dir, err), file.Close())
-		}
-		if err := sleep(ctx, lockPoll); err != nil {
-			return nil, errors.Join(fmt.Errorf("wait for another process that uses %s: %w", dir, err), file.Close())
-		}
-	}
 }

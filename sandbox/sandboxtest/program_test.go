@@ -1,7 +1,6 @@
 package sandboxtest
 
 import (
-	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -128,23 +127,4 @@ func TestPruneKeepsWhatIsUsed(t *testing.T) {
 	if diff := cmp.Diff([]string{"recent", "used"}, names); diff != "" || err != nil {
 		t.Error(diff, err)
 	}
-}
-
-func TestLockWaitsForItsHolder(t *testing.T) {
-	dir := t.TempDir()
-	unlock, err := lock(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	short, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
-	defer cancel()
-	if _, err := lock(short, dir); err == nil || !strings.Contains(err.Error(), "wait for another process") {
-		t.Errorf("a second lock = %v, want an error", err)
-	}
-	unlock()
-	unlock, err = lock(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	unlock()
 }

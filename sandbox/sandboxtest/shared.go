@@ -9,10 +9,12 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 
+	"open-cluster-management.io/helloworld-addon/sandbox/dirlock"
 	"open-cluster-management.io/helloworld-addon/sandbox/statedir"
 )
 
@@ -149,7 +151,7 @@ func (s *Sandbox) ensure(ctx context.Context, o options, log io.Writer) error {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return fmt.Errorf("create the directory of OCM_SANDBOX_USE: %w", err)
 	}
-	unlock, err := lock(ctx, s.dir)
+	unlock, err := dirlock.Lock(ctx, s.dir, nil)
 	if err != nil {
 		return err
 	}
@@ -163,6 +165,9 @@ func (s *Sandbox) ensure(ctx context.Context, o options, log io.Writer) error {
 	return explain(ctx, s.program, err)
 }
 
+// readyPoll is the period of looking whether a sandbox that another process starts is ready.
+const readyPoll = 200 * time.Millisecond
+
 // awaitReady reports whether a sandbox runs in the directory. It waits while the sandbox is starting.
 func (s *Sandbox) awaitReady(ctx context.Context) (bool, error) {
 	for {
@@ -173,7 +178,7 @@ func (s *Sandbox) awaitReady(ctx context.Context) (bool, error) {
 		if record.Ready {
 			return true, nil
 		}
-		if err := sleep(ctx, lockPoll); err != nil {
+		if err := sleep(ctx, readyPoll); err != nil {
 			return false, fmt.Errorf("wait for the start of the sandbox in %s: %w", s.dir, err)
 		}
 	}
