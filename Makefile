@@ -298,6 +298,10 @@ e2e-smoke: bin/ocm-kind images $(BUILT_KUBECTL) ## Run on kind what only real no
 e2e-situations: bin/ocm-kind images $(BUILT_KUBECTL) ## Run the registration agent's situations in hosted mode and with two hubs (MODES=) on kind clusters of their own
 	@$(ON_KIND) AGENT_IMAGE=$(AGENT_IMAGE) MODES='$(MODES)' test/situations/on-kind $(IMAGE) $(TEST_FLAGS)
 
+.PHONY: e2e-peers
+e2e-peers: bin/ocm-kind $(BUILT_KUBECTL) ## Run other people's add-ons and their own suites on kind (KIND_PEERS=TestAddonFramework,...: these alone)
+	@$(ON_KIND) KIND_PEERS='$(KIND_PEERS)' test/peers/on-kind $(TEST_FLAGS)
+
 .PHONY: functional-test-full
 functional-test-full: bin/ocm-kind images shell-image $(BUILT_KUBECTL) ## Run the lease sidecar's scenarios on kind clusters of their own, two managed ones
 	@$(ON_KIND) test/e2e/lease/on-kind $(AGENT_IMAGE) $(TEST_FLAGS)
