@@ -275,7 +275,7 @@ test-peers: sandbox-programs ## Run other people's add-ons and their own suites 
 	@PEERS='$(PEERS)' test/peers/run $(TEST_FLAGS)
 
 .PHONY: test-versions
-test-versions: sandbox-programs image-root ## Run scenarios and peers on other versions of OCM and Kubernetes (OCM_VERSIONS= KUBERNETES_VERSIONS= SCENARIOS= PEERS=): hours
+test-versions: sandbox-programs image-root shell-image ## Run scenarios and peers on other versions of OCM and Kubernetes (OCM_VERSIONS= KUBERNETES_VERSIONS= SCENARIOS= PEERS=): hours
 	@OCM_VERSIONS='$(OCM_VERSIONS)' KUBERNETES_VERSIONS='$(KUBERNETES_VERSIONS)' SCENARIOS='$(SCENARIOS)' PEERS='$(PEERS)' \
 		test/versions/run $(IMAGE) $(IMAGE_ROOT)
 

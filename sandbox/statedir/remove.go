@@ -45,20 +45,37 @@ func remove(path string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	// held until the files are removed, so that no other start uses the directory
 	defer func() { _ = lock.Close() }()
-	err = removeAll(path)
-	for range 100 {
-		if !errors.Is(err, unix.ENOTEMPTY) {
-			break
-		}
-		time.Sleep(10 * time.Millisecond)
-		err = removeAll(path) // another call has created a lock in it
-	}
-	if err != nil {
+	if err := removeFiles(path); err != nil {
 		return false, fmt.Errorf("remove the sandbox's directory: %w", err)
 	}
 	return true, nil
+}
+
+// removeFiles removes the directory of a sandbox whose lock the caller has: the record after all other files, so that
+// what is left of the directory is still a sandbox's, and then the lock, so that no other start uses the directory
+// before. A directory that another start has taken over since then stays.
+func removeFiles(path string) error {
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if name := entry.Name(); name != recordFile && name != lockFile {
+			if err := removeAll(filepath.Join(path, name)); err != nil {
+				return err
+			}
+		}
+	}
+	for _, name := range []string{recordFile, lockFile} {
+		if err := os.RemoveAll(filepath.Join(path, name)); err != nil {
+			return err
+		}
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, unix.ENOTEMPTY) {
+		return err
+	}
+	return nil
 }
 
 // removeAll removes a tree in which pods may have left directories that are read-only for their

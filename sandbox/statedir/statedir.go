@@ -110,6 +110,26 @@ func Acquire(path string) (*Dir, error) {
 
 // lock takes the lock without waiting.
 func (d *Dir) lock() error {
+	for {
+		if err := d.tryLock(); err != nil || d.lockedItsFile() {
+			return err
+		}
+		_ = d.Lock.Close()
+	}
+}
+
+// lockedItsFile reports whether the locked file is the one in the directory. A call of Remove may have removed the
+// file between its opening and its locking.
+func (d *Dir) lockedItsFile() bool {
+	locked, err := d.Lock.Stat()
+	if err != nil {
+		return false
+	}
+	file, err := os.Stat(d.Lock.Name())
+	return err == nil && os.SameFile(locked, file)
+}
+
+func (d *Dir) tryLock() error {
 	file, err := os.OpenFile(filepath.Join(d.Path, lockFile), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return fmt.Errorf("open the sandbox's lock (set SANDBOX_DIR to a directory that can be written): %w", err)
@@ -193,6 +213,9 @@ func isSandbox(path string) (bool, error) {
 		return false, fmt.Errorf("read the sandbox's directory: %w", err)
 	}
 	for _, entry := range entries {
+		if entry.Name() == recordFile && entry.Type().IsRegular() {
+			return isSandbox(path) // a start has written it since Read
+		}
 		if entry.Name() != lockFile && !strings.HasPrefix(entry.Name(), "."+recordFile) {
 			return false, nil
 		}

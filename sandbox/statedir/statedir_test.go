@@ -1,7 +1,9 @@
 package statedir
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -9,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -79,11 +82,16 @@ func TestRemoveAnEmptyDirectory(t *testing.T) {
 // TestRemoveSideBySide has one directory removed several times at once, as by a start that was interrupted and a
 // call of `down`.
 func TestRemoveSideBySide(t *testing.T) {
-	for range 100 {
+	for range 30 {
 		path := filepath.Join(t.TempDir(), "sandbox")
 		d, err := Acquire(path)
 		if err != nil {
 			t.Fatal(err)
+		}
+		for i := range 100 { // which takes a while to remove
+			if err := os.MkdirAll(filepath.Join(path, "hub", fmt.Sprint(i), "logs"), 0o700); err != nil {
+				t.Fatal(err)
+			}
 		}
 		if err := d.Lock.Close(); err != nil {
 			t.Fatal(err)
@@ -101,6 +109,45 @@ func TestRemoveSideBySide(t *testing.T) {
 		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 			t.Fatalf("the directory is left: %v", err)
 		}
+	}
+}
+
+// TestRemoveBesideStarts checks that a start that has acquired the directory keeps it, while other calls remove what
+// earlier starts have left.
+func TestRemoveBesideStarts(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "sandbox")
+	starting, stop := context.WithCancel(t.Context())
+	var group errgroup.Group
+	for range 3 {
+		group.Go(func() error {
+			for starting.Err() == nil {
+				if _, err := Remove(path); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	acquired := 0
+	for range 2000 {
+		d, err := Acquire(path)
+		if err != nil {
+			continue // the directory is being removed
+		}
+		acquired++
+		time.Sleep(100 * time.Microsecond)
+		if _, err := os.Stat(filepath.Join(path, recordFile)); err != nil {
+			t.Errorf("a directory that a start has acquired: %v", err)
+		}
+		_ = d.Lock.Close()
+	}
+	stop()
+	if err := group.Wait(); err != nil {
+		t.Error(err)
+	}
+	t.Logf("acquired %d times", acquired)
+	if acquired == 0 {
+		t.Error("no start has acquired the directory")
 	}
 }
 
