@@ -1,5 +1,5 @@
-// Package dirlock locks directories between processes. It does not lock between goroutines that share an open file,
-// nor the directory's files: all that use a directory have to ask for its lock.
+// Package dirlock locks directories: Lock excludes other calls of Lock, of this process or of another. It does not stop
+// programs that do not call it.
 package dirlock
 
 import (

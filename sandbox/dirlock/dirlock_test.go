@@ -11,16 +11,16 @@ import (
 
 func TestLockWaitsForItsHolder(t *testing.T) {
 	dir := t.TempDir()
-	told := 0
-	waiting := func() { told++ }
+	waits := 0
+	waiting := func() { waits++ }
 	unlock, err := Lock(t.Context(), dir, waiting)
-	if err != nil || told != 0 {
-		t.Fatalf("a free lock: %v, told %d times that it waits", err, told)
+	if err != nil || waits != 0 {
+		t.Fatalf("a free lock: %v, waited %d times", err, waits)
 	}
 	short, cancel := context.WithTimeout(t.Context(), poll+poll/2)
 	defer cancel()
-	if _, err := Lock(short, dir, waiting); !errors.Is(err, context.DeadlineExceeded) || told != 1 {
-		t.Errorf("a second lock: %v, told %d times that it waits, want that the wait ends with its context, and once", err, told)
+	if _, err := Lock(short, dir, waiting); !errors.Is(err, context.DeadlineExceeded) || waits != 1 {
+		t.Errorf("a second lock: %v, waited %d times, want once, until its context ended", err, waits)
 	}
 	time.AfterFunc(poll/2, unlock)
 	unlock, err = Lock(t.Context(), dir, nil)

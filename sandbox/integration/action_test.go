@@ -15,7 +15,8 @@ import (
 )
 
 // TestAction runs the commands of action.yml as GitHub would: each step alone, with the PATH of the ones before.
-// A program in place of ocm-sandbox reports how the action calls it.
+// Programs in place of ocm-sandbox, sysctl and sudo report how the action calls them, on a machine that restricts user
+// namespaces.
 func TestAction(t *testing.T) {
 	content, err := os.ReadFile("../action.yml")
 	if err != nil {
@@ -36,14 +37,19 @@ func TestAction(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, test := range []struct{ name, ocm, kubernetes, key, call string }{
-		{"the pinned versions", "", "", "-", "setup"},
-		{"other versions", "v1.0.0", "v1.33.9", "v1.0.0-v1.33.9", "setup --ocm-version=v1.0.0 --kubernetes-version=v1.33.9"},
+	const allow = "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0\n"
+	for _, test := range []struct{ name, ocm, kubernetes, key, calls string }{
+		{"the pinned versions", "", "", "-", allow + "ocm-sandbox setup\n"},
+		{"other versions", "v1.0.0", "v1.33.9", "v1.0.0-v1.33.9", allow + "ocm-sandbox setup --ocm-version=v1.0.0 --kubernetes-version=v1.33.9\n"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			tmp := t.TempDir()
 			paths, outputs := filepath.Join(tmp, "path"), filepath.Join(tmp, "output")
-			path, log := os.Getenv("PATH"), filepath.Join(tmp, "calls")
+			machine, log := filepath.Join(tmp, "machine"), filepath.Join(tmp, "calls")
+			writeReporter(t, machine, "sudo", "")
+			writeReporter(t, machine, "sysctl", "echo 1; exit")
+			path := machine + ":" + os.Getenv("PATH")
+			before := path
 			expressions := strings.NewReplacer("${{ github.action_path }}", module,
 				"${{ inputs.ocm-version }}", test.ocm, "${{ inputs.kubernetes-version }}", test.kubernetes)
 			for _, step := range action.Runs.Steps {
@@ -59,7 +65,7 @@ func TestAction(t *testing.T) {
 				if out, err := cmd.CombinedOutput(); err != nil {
 					t.Fatalf("%v\n%s", err, out)
 				}
-				if path == os.Getenv("PATH") {
+				if path == before {
 					path = replaceCommand(t, paths) + ":" + path
 				}
 			}
@@ -67,8 +73,8 @@ func TestAction(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(test.call+"\n", string(calls)); diff != "" {
-				t.Errorf("calls of ocm-sandbox (-want +got):\n%s", diff)
+			if diff := cmp.Diff(test.calls, string(calls)); diff != "" {
+				t.Errorf("calls (-want +got):\n%s", diff)
 			}
 			key, err := os.ReadFile(outputs)
 			if err != nil || !regexp.MustCompile(`^key=ocm-sandbox-X64-[0-9a-f]{16}-`+regexp.QuoteMeta(test.key)+"\n$").Match(key) {
@@ -89,8 +95,18 @@ func replaceCommand(t *testing.T, paths string) string {
 	if out, err := exec.Command(filepath.Join(dir, "ocm-sandbox"), "--help").CombinedOutput(); err != nil {
 		t.Fatalf("ocm-sandbox --help: %v\n%s", err, out)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "ocm-sandbox"), []byte("#!/bin/sh\necho \"$@\" >>\"$CALLS\"\n"), 0o755); err != nil {
+	writeReporter(t, dir, "ocm-sandbox", "")
+	return dir
+}
+
+// writeReporter writes a program that runs the script, and then appends its name and arguments to the file $CALLS.
+func writeReporter(t *testing.T, dir, name, script string) {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	return dir
+	content := "#!/bin/sh\n" + script + "\necho " + name + " \"$@\" >>\"$CALLS\"\n"
+	if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o755); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -94,9 +94,11 @@ func requireCreatedLate(t *testing.T, established, audit string) {
 	creates := 0
 	for decoder := json.NewDecoder(file); ; {
 		var event auditv1.Event
-		if err := decoder.Decode(&event); err == io.EOF {
+		err := decoder.Decode(&event)
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) { // the API server was writing when the log was copied
 			break
-		} else if err != nil {
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
 		if event.Verb != "create" || event.ObjectRef == nil || event.ObjectRef.Resource != "managedclusters" {

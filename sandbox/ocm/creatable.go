@@ -14,8 +14,8 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// newCRD is the time for which an API server delays each create of a CRD's objects, by two seconds, after the CRD
-// was established:
+// newCRD is how long after a CRD was established the API server delays each create of its objects. The delay is two
+// seconds, too:
 // https://github.com/kubernetes/apiextensions-apiserver/blob/v0.35.4/pkg/apiserver/customresource_handler.go
 const newCRD = 2 * time.Second
 

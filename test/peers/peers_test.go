@@ -22,7 +22,7 @@ func TestExamples(t *testing.T) { play(t, exampleSteps) }
 
 func TestClusterProxy(t *testing.T) { play(t, clusterProxySteps) }
 
-// play takes the steps one after the other on the sandbox of the environment and appends their rows to the file TABLE.
+// play takes the steps one after the other on the clusters of the environment and appends their rows to the file TABLE.
 func play(t *testing.T, steps []step) {
 	work := t.TempDir()
 	for _, s := range steps {

@@ -37,7 +37,7 @@ install() {
 deploy() { kubectl kustomize "examples/deploy/addon/$1" | kubectl apply -f -; }
 `
 
-// The steps by test. test/peers/run starts a sandbox for each test.
+// The steps by test. test/peers/run starts a sandbox for each test, test/peers/on-kind kind clusters.
 var (
 	managedServiceAccountSteps = []step{{
 		module: managedServiceAccount,
