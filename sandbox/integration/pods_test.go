@@ -180,6 +180,10 @@ func (s *sandbox) testTop() {
 		}
 		return nil
 	})
+	// by which API servers before Kubernetes v1.34 find the node
+	if out, err := s.kubectl("cluster1", "get", "endpoints", "-n", "kube-system", "sandbox-metrics", "-o", "name"); err != nil {
+		s.t.Errorf("%v: %s", err, out)
+	}
 	if out, err := s.kubectl("cluster1", "top", "nodes"); requireParts(out, err, "cluster1-node") != nil {
 		s.t.Errorf("top nodes: %v\n%s", err, out)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
 	"open-cluster-management.io/helloworld-addon/sandbox/apply"
@@ -18,8 +19,9 @@ import (
 // metricsHost is the name by which an API server verifies its node as the server of metrics.
 const metricsHost = "sandbox-metrics.kube-system.svc"
 
-// metricsObjects make the node the server of metrics.k8s.io. The ClusterRole is that of
-// metrics-server: https://github.com/kubernetes-sigs/metrics-server/tree/v0.8.0/manifests/base
+// metricsObjects make the node the server of metrics.k8s.io. API servers find it by the EndpointSlice, those before
+// Kubernetes v1.34 by the Endpoints. The ClusterRole is that of metrics-server:
+// https://github.com/kubernetes-sigs/metrics-server/tree/v0.8.0/manifests/base
 const metricsObjects = `
 apiVersion: v1
 kind: Service
@@ -32,6 +34,11 @@ metadata: {name: sandbox-metrics, namespace: kube-system, labels: {kubernetes.io
 addressType: IPv4
 endpoints: [{addresses: [%[1]s], conditions: {ready: true}}]
 ports: [{name: "", port: %[2]d, protocol: TCP}]
+---
+apiVersion: v1
+kind: Endpoints
+metadata: {name: sandbox-metrics, namespace: kube-system, labels: {endpointslice.kubernetes.io/skip-mirror: "true"}}
+subsets: [{addresses: [{ip: %[1]s}], ports: [{port: %[2]d, protocol: TCP}]}]
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
@@ -69,7 +76,9 @@ const objectsTimeout = 10 * time.Second
 // cluster, and without a working metrics.k8s.io no namespace can be deleted. It makes the sandbox's
 // StorageClass the default once, because users may choose another.
 func startNodeObjects(starting, running context.Context, group *errgroup.Group, c *member) error {
-	applier, err := apply.New(c.Admin)
+	admin := rest.CopyConfig(c.Admin)
+	admin.WarningHandler = rest.NoWarnings{} // Endpoints are deprecated
+	applier, err := apply.New(admin)
 	if err != nil {
 		return fmt.Errorf("install metrics and DNS on %s: %w", c.Name, err)
 	}
