@@ -10,9 +10,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/ptr"
 
@@ -28,15 +29,21 @@ func eventually(t *testing.T, what string, check func() bool) {
 	}
 }
 
+// reportWatches returns a channel with an entry for each watch that the client has begun. The fake client loses what is
+// written between an informer's list and its watch.
+func reportWatches(client *fake.Clientset) <-chan struct{} {
+	begun := make(chan struct{}, 10)
+	client.PrependWatchReactor("*", func(action clienttesting.Action) (bool, watch.Interface, error) {
+		watching, err := client.Tracker().Watch(action.GetResource(), action.GetNamespace())
+		begun <- struct{}{}
+		return true, watching, err
+	})
+	return begun
+}
+
 func TestRun(t *testing.T) {
-	var claims []runtime.Object
-	for uid, mode := range map[types.UID]corev1.PersistentVolumeMode{"1": corev1.PersistentVolumeFilesystem, "2": corev1.PersistentVolumeBlock} {
-		claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data" + string(uid), Namespace: "ns", UID: uid}}
-		claim.Spec.StorageClassName, claim.Spec.VolumeMode = ptr.To(plan.Class), &mode
-		claims = append(claims, claim)
-	}
-	// before run: the fake client loses what is created between an informer's list and its watch
-	dir, client, events := t.TempDir(), fake.NewClientset(claims...), record.NewFakeRecorder(10)
+	dir, client, events := t.TempDir(), fake.NewClientset(), record.NewFakeRecorder(10)
+	watches := reportWatches(client)
 	outside := filepath.Join(t.TempDir(), "outside")
 	if err := os.Mkdir(outside, 0o700); err != nil {
 		t.Fatal(err)
@@ -50,6 +57,15 @@ func TestRun(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	<-watches // of claims and
+	<-watches // of volumes
+	for uid, mode := range map[types.UID]corev1.PersistentVolumeMode{"1": corev1.PersistentVolumeFilesystem, "2": corev1.PersistentVolumeBlock} {
+		claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data" + string(uid), Namespace: "ns", UID: uid}}
+		claim.Spec.StorageClassName, claim.Spec.VolumeMode = ptr.To(plan.Class), &mode
+		if _, err := client.CoreV1().PersistentVolumeClaims("ns").Create(ctx, claim, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	var volume *corev1.PersistentVolume
 	eventually(t, "the volume is there", func() bool {
 		var err error
@@ -69,16 +85,21 @@ func TestRun(t *testing.T) {
 		t.Error("no event about the claim of a block device")
 	}
 
+	if err := client.CoreV1().PersistentVolumeClaims("ns").Delete(ctx, "data1", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
 	volume.Status.Phase = corev1.VolumeReleased
 	volume.Spec.HostPath.Path = outside // by a user
 	if _, err := client.CoreV1().PersistentVolumes().Update(ctx, volume, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := client.CoreV1().PersistentVolumeClaims("ns").Delete(ctx, "data1", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
 	eventually(t, "the released volume and its directory are gone", func() bool {
 		list, err := client.CoreV1().PersistentVolumes().List(ctx, metav1.ListOptions{})
+		// In a cluster, Kubernetes releases a volume that was created again because the cache still had the claim.
+		for _, v := range list.Items {
+			v.Status.Phase = corev1.VolumeReleased
+			_, _ = client.CoreV1().PersistentVolumes().Update(ctx, &v, metav1.UpdateOptions{})
+		}
 		_, statErr := os.Stat(path)
 		return err == nil && len(list.Items) == 0 && os.IsNotExist(statErr)
 	})
