@@ -38,10 +38,10 @@ func TestPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []string
-	_, table, _ := strings.Cut(string(page), "| peer | what ran | result | time |\n| --- | --- | --- | --- |\n")
+	_, table, _ := strings.Cut(string(page), "| peer | what ran | result | time | on kind |\n| --- | --- | --- | --- | --- |\n")
 	for line := range strings.Lines(table) {
 		cells := strings.Split(strings.Trim(line, "| \n"), " | ")
-		if len(cells) != 4 {
+		if len(cells) != 5 {
 			break
 		}
 		got = append(got, cells[0]+" | "+cells[1])
