@@ -30,6 +30,9 @@ func Up(ctx context.Context, options Options) error {
 	if err := options.Validate(); err != nil {
 		return err
 	}
+	if err := container.CheckStatic(); err != nil {
+		return err
+	}
 	if err := container.Check(ctx); err != nil {
 		return err
 	}
