@@ -21,11 +21,11 @@ func Remove(path string) (bool, error) {
 	if missing(path) {
 		return false, nil
 	}
-	removed, err := remove(path)
+	err := remove(path)
 	if errors.Is(err, fs.ErrNotExist) || err != nil && missing(path) {
-		return true, nil // another call has removed it meanwhile
+		err = nil // another call has removed it meanwhile
 	}
-	return removed, err
+	return err == nil, err
 }
 
 func missing(path string) bool {
@@ -33,23 +33,23 @@ func missing(path string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-func remove(path string) (bool, error) {
+func remove(path string) error {
 	marked, err := isSandbox(path)
 	if err != nil {
-		return false, err
+		return err
 	}
 	if !marked {
-		return false, fmt.Errorf("%s is not a sandbox's directory: nothing was removed", path)
+		return fmt.Errorf("%s is not a sandbox's directory: nothing was removed", path)
 	}
 	lock, err := end(path)
 	if err != nil {
-		return false, err
+		return err
 	}
 	defer func() { _ = lock.Close() }()
 	if err := removeFiles(path); err != nil {
-		return false, fmt.Errorf("remove the sandbox's directory: %w", err)
+		return fmt.Errorf("remove the sandbox's directory: %w", err)
 	}
-	return true, nil
+	return nil
 }
 
 // removeFiles removes the directory of a sandbox whose lock the caller has: the record after all other files, so that

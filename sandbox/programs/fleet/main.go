@@ -1,4 +1,4 @@
-// ocm-fleet runs simulated managed clusters of Open Cluster Management (OCM) in one process. Each
+// Command ocm-fleet runs simulated managed clusters of Open Cluster Management (OCM) in one process. Each
 // has OCM's own agents, with its own key, certificate, connection to the hub, watches and caches,
 // and a small API server in memory in place of a managed cluster.
 //
