@@ -69,6 +69,30 @@ func TestGoMod(t *testing.T) {
 	}
 }
 
+// TestReplaced checks that nothing in an add-on asks for a published version that it does not use.
+func TestReplaced(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a")
+	if err := Write(dir, Options{Name: "a", Version: "v0.0.0", Replace: "/a clone/sandbox"}); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"README.md":                  "go install -C \"/a clone/sandbox\" -trimpath ./cmd/ocm-sandbox    # once\n",
+		".github/workflows/test.yml": "# fails until go.mod has no replace directive",
+	} {
+		content, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(content), want) || strings.Contains(string(content), install) {
+			t.Errorf("%s lacks %q, or has %q:\n%s", name, want, install, content)
+		}
+	}
+	content, err := files.ReadFile(directory + "/README.md")
+	if err != nil || !strings.Contains(string(content), install) {
+		t.Errorf("README.md of the template lacks %q, which the sources replace: %v", install, err)
+	}
+}
+
 func TestNames(t *testing.T) {
 	for _, good := range []string{"my-addon", "a", "1st", strings.Repeat("a", 52)} {
 		if err := (&Options{Name: good}).Validate(); err != nil {

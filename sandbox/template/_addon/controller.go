@@ -8,7 +8,6 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 	"open-cluster-management.io/addon-framework/pkg/addonfactory"
@@ -43,8 +42,8 @@ func runController(ctx context.Context, getenv func(string) string) error {
 	values := func(*clusterv1.ManagedCluster, *addonv1beta1.ManagedClusterAddOn) (addonfactory.Values, error) {
 		return addonfactory.Values{"Image": image}, nil
 	}
-	// part of the user's name that the agent has on the hub
-	agentName := rand.String(5)
+	// part of the user's name that the agent has on the hub; another name would give each agent a new certificate
+	const agentName = name + "-agent"
 	addon, err := addonfactory.NewAgentAddonFactory(name, manifests, "manifests").
 		WithGetValuesFuncs(values).
 		WithAgentRegistrationOption(&agent.RegistrationOption{
