@@ -139,7 +139,7 @@ fleet-report: ## Write docs/fleet.md's tables and charts from the JSON of FLEET_
 ##@ The sandbox: OCM on this machine without Docker
 
 .PHONY: sandbox-programs
-sandbox-programs: bin/ocm-sandbox ## Build etcd, Kubernetes and OCM from their Go modules (once, 8 to 10 minutes)
+sandbox-programs: bin/ocm-sandbox ## Build etcd, Kubernetes and OCM from their Go modules (once, 6 to 9 minutes)
 	@$(SANDBOX) build
 
 .PHONY: sandbox-up

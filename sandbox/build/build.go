@@ -336,7 +336,7 @@ func (b *builder) forget(name string) error {
 func (b *builder) build(ctx context.Context, p program, n int, fingerprint string) error {
 	if !b.announcedFirstBuild && !p.fleet {
 		b.announcedFirstBuild = true
-		b.say("building Kubernetes %s, etcd and OCM from their Go modules: once, 8 to 10 minutes on two cores", b.kubernetes)
+		b.say("building Kubernetes %s, etcd and OCM from their Go modules: once, 6 to 9 minutes on two cores", b.kubernetes)
 		b.say("into %s", b.Out)
 	}
 	b.say("%d/%d %s", n, len(b.list()), p.name)

@@ -16,7 +16,7 @@ func CheckStatic() error {
 	}
 	defer func() { _ = file.Close() }()
 	if isDynamic(file.Progs) {
-		return errors.New("this ocm-sandbox needs shared libraries, which the containers of a sandbox do not have: install it again with CGO_ENABLED=0 go install")
+		return errors.New("this ocm-sandbox needs shared libraries, which the containers of a sandbox do not have: install it again with CGO_ENABLED=0 go install -trimpath")
 	}
 	return nil
 }

@@ -68,7 +68,7 @@ func buildProgram(ctx context.Context) (string, error) {
 	source, err := sources(ctx)
 	if err != nil {
 		return "", fmt.Errorf("find the sources of ocm-sandbox, because OCM_SANDBOX is not set and PATH has no ocm-sandbox "+
-			"(CGO_ENABLED=0 go install %s/cmd/ocm-sandbox@VERSION installs it): %w", modulePath, err)
+			"(CGO_ENABLED=0 go install -trimpath %s/cmd/ocm-sandbox@VERSION installs it): %w", modulePath, err)
 	}
 	key, err := fingerprint(os.DirFS(source))
 	if err != nil {

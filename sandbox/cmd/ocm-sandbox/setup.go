@@ -11,7 +11,7 @@ import (
 )
 
 const setupHelp = `Build etcd, Kubernetes and OCM from their Go modules, in the versions that are pinned in this
-program. That takes 8 to 10 minutes on two cores, once: the programs are in the user's cache
+program. That takes 6 to 9 minutes on two cores, once: the programs are in the user's cache
 directory, and all repositories share them. After an interrupt, setup goes on where it was. up does
 the same when a program is missing.
 
