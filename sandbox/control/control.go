@@ -100,6 +100,41 @@ func (s *Sandbox) SetLink(ctx context.Context, cluster, hub string, oldURL, up b
 	return nil
 }
 
+// Cut is what a managed cluster is cut off from: the first or the other URL of a hub, or both.
+type Cut struct {
+	Hub                string
+	FirstURL, OtherURL bool
+}
+
+// Situation returns the hubs that a cluster is cut off from, and its stopped programs, sorted. For the base of FleetDir it
+// returns the stopped programs of the fleet.
+func (s *Sandbox) Situation(cluster string) (cuts []Cut, stopped []string, err error) {
+	dir := filepath.Join(s.dir, cluster)
+	for _, hub := range s.hubs() {
+		cut := Cut{Hub: hub}
+		for moved, found := range map[bool]*bool{false: &cut.FirstURL, true: &cut.OtherURL} {
+			_, err := os.Stat(CutFile(dir, hub, moved))
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return nil, nil, fmt.Errorf("read the links of %s: %w", cluster, err)
+			}
+			*found = err == nil
+		}
+		if cut.FirstURL || cut.OtherURL {
+			cuts = append(cuts, cut)
+		}
+	}
+	programs, err := process.Switches(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // before the first program has started there is no directory
+		return nil, nil, fmt.Errorf("%s: %w", cluster, err)
+	}
+	for _, program := range programs {
+		if process.SwitchOf(dir, program).Stopped() {
+			stopped = append(stopped, program)
+		}
+	}
+	return cuts, stopped, nil
+}
+
 // CutDone returns the path of the file by which the supervisor acknowledges a CutFile: it
 // exists while nothing passes.
 func CutDone(cutFile string) string { return cutFile + ".done" }

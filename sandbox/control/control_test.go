@@ -134,6 +134,42 @@ func TestSetLink(t *testing.T) {
 	}
 }
 
+func TestSituation(t *testing.T) {
+	s := newSandbox(t)
+	dir := filepath.Join(s.dir, "cluster1")
+	situation := func() (cuts []Cut, stopped []string) {
+		t.Helper()
+		cuts, stopped, err := s.Situation("cluster1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return cuts, stopped
+	}
+	if cuts, stopped := situation(); len(cuts)+len(stopped) > 0 {
+		t.Errorf("before the start: %v, %v", cuts, stopped)
+	}
+	touch := func(path string) {
+		t.Helper()
+		if err := setCut(path, true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	touch(CutFile(dir, "hub", false))
+	touch(CutDone(CutFile(dir, "hub", false)))
+	touch(CutFile(dir, "hub2", false))
+	touch(CutFile(dir, "hub2", true))
+	for _, file := range []string{"work-agent.kept", "registration-agent.kept", "registration-agent.stopped", "etcd.kept", "etcd.running"} {
+		touch(filepath.Join(dir, "programs", file))
+	}
+	cuts, stopped := situation()
+	if diff := cmp.Diff([]Cut{{Hub: "hub", FirstURL: true}, {Hub: "hub2", FirstURL: true, OtherURL: true}}, cuts); diff != "" {
+		t.Errorf("cuts (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"registration-agent"}, stopped); diff != "" {
+		t.Errorf("stopped (-want +got):\n%s", diff)
+	}
+}
+
 // TestNewAuthority: the certificate is for the same names, the old trust no
 // longer covers it, the trust of the sandbox's own kubeconfigs does, and a new
 // bootstrap kubeconfig has the new authority alone.

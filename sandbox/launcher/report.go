@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"open-cluster-management.io/helloworld-addon/sandbox/control"
@@ -13,7 +14,7 @@ import (
 	"open-cluster-management.io/helloworld-addon/sandbox/statedir"
 )
 
-// Report prints the kubeconfig and the memory of each cluster of a sandbox.
+// Report prints the kubeconfig, the memory, the cuts and the stopped programs of each cluster of a sandbox.
 func Report(ctx context.Context, options Options) error {
 	dir, err := filepath.Abs(options.Dir)
 	if err != nil {
@@ -31,6 +32,10 @@ func Report(ctx context.Context, options Options) error {
 		return fmt.Errorf("the sandbox in %s has ended by itself: see %s for the cause; ocm-sandbox up starts a new one, ocm-sandbox down removes it",
 			dir, filepath.Join(dir, "sandbox.log"))
 	}
+	sandbox, err := control.Open(dir)
+	if err != nil {
+		return err
+	}
 	for _, name := range record.Clusters {
 		// the arguments of control plane and OCM programs, but not of pods, contain
 		// the cluster's directory
@@ -38,9 +43,12 @@ func Report(ctx context.Context, options Options) error {
 		rss, private := memory(processes)
 		options.say("%-9s %4d MiB in %d programs (sum of RSS; %d MiB of it private)  KUBECONFIG=%s.kubeconfig",
 			name, rss>>20, len(processes), private>>20, filepath.Join(options.Dir, name))
+		if err := reportSituation(&options, sandbox, name); err != nil {
+			return err
+		}
 	}
 	if record.Fleet != nil {
-		if err := reportFleet(ctx, &options, record.Fleet); err != nil {
+		if err := reportFleet(ctx, &options, sandbox, record.Fleet); err != nil {
 			return err
 		}
 	}
@@ -51,15 +59,43 @@ func Report(ctx context.Context, options Options) error {
 	return nil
 }
 
+// reportSituation prints a line about a cluster's cuts and stopped programs, if there are any.
+func reportSituation(options *Options, sandbox *control.Sandbox, name string) error {
+	cuts, stopped, err := sandbox.Situation(name)
+	if err != nil {
+		return err
+	}
+	if text := situationOf(cuts, stopped); text != "" {
+		options.say("%-9s %s", "", text)
+	}
+	return nil
+}
+
+// situationOf describes a cluster's cuts and stopped programs, for example
+// "cut off from hub; stopped: registration-agent". It is empty without any.
+func situationOf(cuts []control.Cut, stopped []string) string {
+	var parts []string
+	for _, cut := range cuts {
+		switch {
+		case cut.FirstURL && cut.OtherURL:
+			parts = append(parts, "cut off from "+cut.Hub)
+		case cut.FirstURL:
+			parts = append(parts, fmt.Sprintf("cut off from %s's first URL", cut.Hub))
+		case cut.OtherURL:
+			parts = append(parts, fmt.Sprintf("cut off from %s's other URL", cut.Hub))
+		}
+	}
+	if len(stopped) > 0 {
+		parts = append(parts, "stopped: "+strings.Join(stopped, ", "))
+	}
+	return strings.Join(parts, "; ")
+}
+
 // reportTimeout limits the question to the hub about its clusters.
 const reportTimeout = 20 * time.Second
 
 // reportFleet prints a summary of the fleet.
-func reportFleet(ctx context.Context, options *Options, record *statedir.Fleet) error {
-	sandbox, err := control.Open(options.Dir)
-	if err != nil {
-		return err
-	}
+func reportFleet(ctx context.Context, options *Options, sandbox *control.Sandbox, record *statedir.Fleet) error {
 	ctx, cancel := context.WithTimeout(ctx, reportTimeout)
 	defer cancel()
 	state, err := sandbox.FleetState(ctx)
@@ -75,7 +111,7 @@ func reportFleet(ctx context.Context, options *Options, record *statedir.Fleet) 
 		options.say("%-9s %4d MiB in the add-on's agents (%d MiB of it private)", "", rss>>20, private>>20)
 	}
 	options.say("%-9s %s", "", summary)
-	return nil
+	return reportSituation(options, sandbox, filepath.Base(dir))
 }
 
 // memory returns the resident memory of the processes, and the private part of it.

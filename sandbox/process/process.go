@@ -110,7 +110,7 @@ func Keep(ctx context.Context, spec Spec, onLoop func(*LoopError)) error {
 		if ctx.Err() != nil {
 			break
 		}
-		if fresh = spec.Switch.off(); fresh {
+		if fresh = spec.Switch.Stopped(); fresh {
 			logger.Info("Stopped program on request")
 			continue
 		}

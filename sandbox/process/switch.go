@@ -87,16 +87,16 @@ func (s Switch) await(ctx context.Context, running bool, verb string) error {
 // Running reports whether the program runs.
 func (s Switch) Running() bool { return s.base == "" || exists(s.base+runningSuffix) }
 
-// off reports whether the program is to be stopped.
-func (s Switch) off() bool { return s.base != "" && exists(s.base+stoppedSuffix) }
+// Stopped reports whether the program is stopped by Off, or about to be.
+func (s Switch) Stopped() bool { return s.base != "" && exists(s.base+stoppedSuffix) }
 
 // restarted reports whether the program was stopped and started since the last call. Keep does not
-// see that by off alone, for example if both happen in its pause before a restart.
+// see that by Stopped alone, for example if both happen in its pause before a restart.
 func (s Switch) restarted() bool { return s.base != "" && os.Remove(s.base+restartedSuffix) == nil }
 
 // waitOn waits until the program is to run. It returns false if ctx ends first.
 func (s Switch) waitOn(ctx context.Context) bool {
-	for s.off() && ctx.Err() == nil {
+	for s.Stopped() && ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
 		case <-time.After(switchPeriod):
@@ -114,7 +114,7 @@ func (s Switch) watch(ended <-chan error, stop func()) error {
 		case err := <-ended:
 			return err
 		case <-ticker.C:
-			if s.off() {
+			if s.Stopped() {
 				stop()
 			}
 		}

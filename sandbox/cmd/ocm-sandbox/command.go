@@ -116,7 +116,7 @@ func downCommand(options *launcher.Options) *cobra.Command {
 func statusCommand(options *launcher.Options) *cobra.Command {
 	return &cobra.Command{
 		Use:   "status",
-		Short: "Show the clusters, their kubeconfigs and their memory",
+		Short: "Show the clusters, their kubeconfigs and memory, what they are cut off from, and which of their programs are stopped",
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return launcher.Report(cmd.Context(), *options) },
 	}
