@@ -78,9 +78,11 @@ var pinned = regexp.MustCompile(`(?m)^\t((?:k8s\.io/kubernetes|go\.etcd\.io/etcd
 
 // Pins returns the modules and embedded versions of etcd, Kubernetes and OCM, for example
 // "open-cluster-management.io/ocm v1.2.1".
-func Pins() []string {
+func Pins() []string { return pinsIn(pinsMod) }
+
+func pinsIn(goMod []byte) []string {
 	var pins []string
-	for _, match := range pinned.FindAllSubmatch(pinsMod, -1) {
+	for _, match := range pinned.FindAllSubmatch(goMod, -1) {
 		pins = append(pins, string(match[1]))
 	}
 	return pins

@@ -16,10 +16,11 @@ import (
 // another version is built as its own project builds it: with the dependencies that its module requires.
 type Versions struct{ OCM, Kubernetes string }
 
-// The modules whose version can be chosen.
+// The modules whose version can be chosen, and etcd's.
 const (
 	ocmModule        = "open-cluster-management.io/ocm"
 	kubernetesModule = "k8s.io/kubernetes"
+	etcdModule       = "go.etcd.io/etcd/server/v3"
 )
 
 // Names returns what is chosen, for example OCM v1.0.0.

@@ -33,7 +33,7 @@ func command() *cobra.Command {
 		"run another version of Kubernetes than the pinned one, for example v1.33.9")
 	root.AddCommand(upCommand(options), downCommand(options), setupCommand(options), buildCommand(options), imageCommand(options),
 		newCommand(options), runCommand(options), collectCommand(options), envCommand(options), guardCommand(),
-		statusCommand(options), superviseCommand(options))
+		statusCommand(options), superviseCommand(options), versionCommand(options))
 	root.AddCommand(switchCommands(options)...)
 	root.AddCommand(situationCommands(options)...)
 	root.AddCommand(reloadCommand(options), fleetCommand(options))
