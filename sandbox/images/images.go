@@ -13,7 +13,9 @@ package images
 import (
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -39,6 +41,24 @@ type Config struct {
 // them, one with a tag or digest of that image alone.
 func Matches(name, image string) bool {
 	return key(image) == key(name) || repository(image) == familiar(name)
+}
+
+// Maps reports whether one of the mapped names has the image. An image without a tag and digest stands for all of them.
+func Maps(known []string, image string) bool {
+	return slices.ContainsFunc(known, func(name string) bool { return Matches(name, image) || Matches(image, name) })
+}
+
+// Similar returns the known name that an unknown image most likely means, empty if there is none: one of the same repository,
+// for example app:v1 for app:v2, or else one with the same last element, for example example.com/app for quay.io/org/app.
+func Similar(known []string, image string) string {
+	last := func(name string) string { return path.Base(repository(name)) }
+	for _, part := range []func(string) string{repository, last} {
+		i := slices.IndexFunc(known, func(name string) bool { return part(name) == part(image) })
+		if i >= 0 {
+			return known[i]
+		}
+	}
+	return ""
 }
 
 // repository returns an image's name without its tag and digest.

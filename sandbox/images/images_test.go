@@ -86,6 +86,40 @@ func TestMatches(t *testing.T) {
 	}
 }
 
+func TestMaps(t *testing.T) {
+	known := []string{"example.com/app:v1", "example.com/tool"}
+	for _, test := range []struct {
+		name, image string
+		want        bool
+	}{
+		{"a mapped tag", "example.com/app:v1", true},
+		{"another tag", "example.com/app:v2", false},
+		{"all tags, of which one is mapped", "example.com/app", true},
+		{"a tag of a mapped repository", "example.com/tool:v3", true},
+		{"another registry", "quay.io/app:v1", false},
+	} {
+		if got := Maps(known, test.image); got != test.want {
+			t.Errorf("%s: Maps(%q) = %t", test.name, test.image, got)
+		}
+	}
+}
+
+func TestSimilar(t *testing.T) {
+	known := []string{"example.com/app:v1", "localhost:5000/app:v2", "quay.io/org/tool"}
+	for _, test := range []struct{ name, image, want string }{
+		{"another tag", "example.com/app:v2", "example.com/app:v1"},
+		{"the same repository before another one", "localhost:5000/app:v1", "localhost:5000/app:v2"},
+		{"another registry", "quay.io/app:v1", "example.com/app:v1"},
+		{"no registry", "tool:v1", "quay.io/org/tool"},
+		{"another name", "example.com/application:v1", ""},
+		{"a registry's name is no image's", "example.com", ""},
+	} {
+		if got := Similar(known, test.image); got != test.want {
+			t.Errorf("%s: Similar(%q) = %q, want %q", test.name, test.image, got, test.want)
+		}
+	}
+}
+
 func TestParse(t *testing.T) {
 	root := t.TempDir()
 	for _, test := range []struct{ name, mapping, want string }{

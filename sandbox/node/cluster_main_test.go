@@ -219,7 +219,7 @@ func (i testImages) Use(name string) (plan.Image, func(), bool, error) {
 	return plan.Image{Dir: i.dir, User: "65532:65532", Entrypoint: []string{probeProgram}}, func() {}, strings.HasPrefix(name, "example.com/probe"), nil
 }
 
-func (i testImages) Known() []string { return []string{"example.com/probe"} }
+func (i testImages) Known(string) ([]string, string) { return []string{"example.com/probe"}, "" }
 
 // get fetches a page on a connection of its own.
 func get(ctx context.Context, url string) (string, error) {

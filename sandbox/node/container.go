@@ -126,7 +126,8 @@ func (w *worker) launch(ctx context.Context, pod *corev1.Pod, c corev1.Container
 		return nil, &waitError{plan.ReasonErrImagePull, err}
 	}
 	if !ok {
-		reason, err := plan.MissingImage(c, w.Images.Known())
+		known, similar := w.Images.Known(c.Image)
+		reason, err := plan.MissingImage(c, known, similar)
 		return nil, &waitError{reason, err}
 	}
 	r, err := w.launchFrom(ctx, image, pod, c, state)

@@ -121,8 +121,9 @@ type Images interface {
 	// Use returns the image of a name in a pod, and whether it is mapped. If it is, its
 	// files stay until the caller calls release. With an error there is no image.
 	Use(name string) (image plan.Image, release func(), ok bool, err error)
-	// Known returns all mapped names, sorted, for the message about an unknown one.
-	Known() []string
+	// Known returns all mapped names, sorted, and the one that an unknown name most likely means, empty if there is
+	// none. Both are for the message about the unknown one.
+	Known(name string) (all []string, similar string)
 }
 
 // Runtime starts containers.

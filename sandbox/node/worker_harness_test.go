@@ -140,7 +140,7 @@ func (i fakeImages) Use(name string) (plan.Image, func(), bool, error) {
 	return image, func() { i.used[name].Add(-1) }, ok, nil
 }
 
-func (i fakeImages) Known() []string { return []string{"app"} }
+func (i fakeImages) Known(string) ([]string, string) { return []string{"app"}, "" }
 
 // bench is a worker under test.
 type bench struct {

@@ -31,12 +31,12 @@ func (r registry) Use(name string) (plan.Image, func(), bool, error) {
 	}, release, true, nil
 }
 
-func (r registry) Known() []string {
+func (r registry) Known(name string) (all []string, similar string) {
 	known, err := r.store.Known()
 	if err != nil {
-		return []string{fmt.Sprintf("(%v)", err)}
+		return []string{fmt.Sprintf("(%v)", err)}, ""
 	}
-	return known
+	return known, images.Similar(known, name)
 }
 
 // maxAccounts is the largest size of an image's /etc/passwd and /etc/group in bytes.

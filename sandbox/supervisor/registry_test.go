@@ -71,3 +71,13 @@ func TestRegistryReportsUnusableImages(t *testing.T) {
 		t.Errorf("a list of images that does not parse: %t, %v", ok, err)
 	}
 }
+
+func TestRegistryKnowsASimilarImage(t *testing.T) {
+	r := registry{images.In(t.TempDir())}
+	if err := r.store.Add("app:v1", t.TempDir()); err != nil {
+		t.Fatal(err)
+	}
+	if all, similar := r.Known("app:v2"); strings.Join(all, " ") != "app:v1" || similar != "app:v1" {
+		t.Errorf("Known = %q, %q", all, similar)
+	}
+}
