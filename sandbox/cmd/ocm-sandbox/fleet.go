@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"open-cluster-management.io/helloworld-addon/sandbox/control"
 	"open-cluster-management.io/helloworld-addon/sandbox/launcher"
@@ -53,49 +51,39 @@ func fleetCommand(options *launcher.Options) *cobra.Command {
 		root.AddCommand(onSandbox(options, use, short, args, act))
 	}
 	command("join N", "Let N more clusters join; return when all are available", cobra.ExactArgs(1),
-		func(ctx context.Context, s *control.Sandbox, args []string) error {
+		func(ctx context.Context, s *control.Sandbox, args []string) (string, error) {
 			n, err := strconv.Atoi(args[0])
 			if err != nil {
-				return fmt.Errorf("%q is not a number of clusters", args[0])
+				return "", fmt.Errorf("%q is not a number of clusters", args[0])
 			}
 			names, err := s.Join(ctx, n)
 			if err != nil {
-				return err
+				return "", err
 			}
-			return sayNames(options, "joined", names)
+			return countOf("joined", names), nil
 		})
 	command("detach CLUSTER...", "Delete clusters on the hub, wait until OCM has cleaned up, and end their agents", cobra.MinimumNArgs(1),
-		func(ctx context.Context, s *control.Sandbox, names []string) error { return s.Detach(ctx, names...) })
+		func(ctx context.Context, s *control.Sandbox, names []string) (string, error) {
+			return countOf("detached", names), s.Detach(ctx, names...)
+		})
 	command("kubeconfig CLUSTER", "Print a kubeconfig of a cluster of the fleet", cobra.ExactArgs(1),
-		func(_ context.Context, s *control.Sandbox, args []string) error {
-			config, err := s.FleetKubeconfig(args[0])
-			if err != nil {
-				return err
-			}
-			content, err := clientcmd.Write(*config)
-			if err != nil {
-				return fmt.Errorf("encode a kubeconfig: %w", err)
-			}
-			_, err = os.Stdout.Write(content)
-			return err
+		func(_ context.Context, s *control.Sandbox, args []string) (string, error) {
+			return encoded(s.FleetKubeconfig(args[0]))
 		})
 	return root
 }
 
 // setShare cuts off or mends a share of the fleet.
-func setShare(ctx context.Context, options *launcher.Options, s *control.Sandbox, clusters []string, percent string, up bool) error {
-	if len(clusters) > 0 {
-		return errors.New("give a cluster or a --share of the fleet, not both")
-	}
+func setShare(ctx context.Context, s *control.Sandbox, percent string, up bool) (string, error) {
 	share, err := parsePercent(percent)
 	if err != nil {
-		return fmt.Errorf("--share=%s: %w", percent, err)
+		return "", fmt.Errorf("--share=%s: %w", percent, err)
 	}
 	names, err := s.CutShare(ctx, share, up)
 	if err != nil {
-		return err
+		return "", err
 	}
-	return sayNames(options, map[bool]string{false: "cut off", true: "mended"}[up], names)
+	return countOf(map[bool]string{false: "cut off", true: "mended"}[up], names), nil
 }
 
 // parsePercent returns the number of a text such as 10%, from 0 to 1.
@@ -108,8 +96,7 @@ func parsePercent(text string) (float64, error) {
 	return percent / 100, nil
 }
 
-// sayNames prints how many clusters were changed, and the first and last of them.
-func sayNames(options *launcher.Options, what string, names []string) error {
-	_, err := fmt.Fprintf(options.Out, "%s: %d (%s to %s)\n", what, len(names), names[0], names[len(names)-1])
-	return err
+// countOf describes how many clusters were changed, and the first and last of them.
+func countOf(what string, names []string) string {
+	return fmt.Sprintf("%s: %d (%s to %s)\n", what, len(names), names[0], names[len(names)-1])
 }

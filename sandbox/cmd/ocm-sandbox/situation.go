@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"open-cluster-management.io/helloworld-addon/sandbox/control"
 	"open-cluster-management.io/helloworld-addon/sandbox/launcher"
@@ -39,33 +40,31 @@ func situationCommands(options *launcher.Options) []*cobra.Command {
 	}
 	link := func(name, short string, up bool) *cobra.Command {
 		oldURL, part := false, ""
-		cmd := command(name+" {CLUSTER [HUB] | --share=PERCENT}", short, cobra.MaximumNArgs(2), func(ctx context.Context, s *control.Sandbox, args []string) error {
+		cmd := command(name+" {CLUSTER [HUB] | --share=PERCENT}", short, cobra.MaximumNArgs(2), func(ctx context.Context, s *control.Sandbox, args []string) (string, error) {
 			if part != "" {
-				return setShare(ctx, options, s, args, part, up)
+				return setShare(ctx, s, part, up)
 			}
-			if len(args) == 0 {
+			cluster, hub := args[0], append(args, "hub")[1]
+			return linked(cluster, hub, oldURL, up), s.SetLink(ctx, cluster, hub, oldURL, up)
+		})
+		cmd.Args = func(_ *cobra.Command, args []string) error {
+			switch {
+			case part != "" && len(args) > 0:
+				return errors.New("give a cluster or a --share of the fleet, not both")
+			case part == "" && len(args) == 0:
 				return errors.New("name a cluster, or with a fleet a --share of it")
 			}
-			return s.SetLink(ctx, args[0], append(args, "hub")[1], oldURL, up)
-		})
+			return cobra.MaximumNArgs(2)(cmd, args)
+		}
 		cmd.Flags().BoolVar(&oldURL, "old-url", false, "only from the hub's first URL, as if the hub had moved (see bootstrap --moved)")
 		cmd.Flags().StringVar(&part, "share", "", "a share of the fleet, for example 10%: always its first clusters")
 		return cmd
 	}
 	bootstrap := control.BootstrapOptions{}
 	bootstrapCommand := command("bootstrap CLUSTER", "Print a bootstrap kubeconfig for a managed cluster", cobra.ExactArgs(1),
-		func(_ context.Context, s *control.Sandbox, args []string) error {
+		func(_ context.Context, s *control.Sandbox, args []string) (string, error) {
 			bootstrap.Cluster = args[0]
-			config, err := s.Bootstrap(bootstrap)
-			if err != nil {
-				return err
-			}
-			content, err := clientcmd.Write(*config)
-			if err != nil {
-				return fmt.Errorf("encode a kubeconfig: %w", err)
-			}
-			_, err = os.Stdout.Write(content)
-			return err
+			return encoded(s.Bootstrap(bootstrap))
 		})
 	bootstrapCommand.Long = bootstrapHelp
 	bootstrapCommand.Flags().StringVar(&bootstrap.Hub, "hub", "hub", "the hub to join")
@@ -73,28 +72,32 @@ func situationCommands(options *launcher.Options) []*cobra.Command {
 	bootstrapCommand.Flags().BoolVar(&bootstrap.Moved, "moved", false, "with the hub's other URL, as if the hub had moved")
 	registrationFlags := command("registration-flags CLUSTER [FLAG...]", "Set flags of a managed cluster's registration agent", cobra.MinimumNArgs(1), setRegistrationFlags)
 	registrationFlags.Long = registrationFlagsHelp
+	registrationFlags.DisableFlagsInUseLine = true
 	registrationFlags.Flags().SetInterspersed(false) // what follows CLUSTER belongs to the agent
 	return []*cobra.Command{
 		bootstrapCommand, registrationFlags,
 		link("cut", "Cut a managed cluster off from a hub, like a network that loses every packet", false),
 		link("mend", "Connect a managed cluster again that was cut off", true),
 		command("rename CLUSTER NAME", "Manage a cluster under another name", cobra.ExactArgs(2),
-			func(ctx context.Context, s *control.Sandbox, args []string) error {
-				return s.Rename(ctx, args[0], args[1])
+			func(ctx context.Context, s *control.Sandbox, args []string) (string, error) {
+				return fmt.Sprintf("%s renamed to %s\n", args[0], args[1]), s.Rename(ctx, args[0], args[1])
 			}),
 		command("addon-auth CLUSTER csr|token", "Change how a managed cluster's add-ons get their credentials for the hub", cobra.ExactArgs(2),
-			func(ctx context.Context, s *control.Sandbox, args []string) error {
-				return s.SetAddonAuth(ctx, args[0], args[1])
+			func(ctx context.Context, s *control.Sandbox, args []string) (string, error) {
+				return fmt.Sprintf("%s changed: add-ons get their credentials by %s\n", args[0], args[1]), s.SetAddonAuth(ctx, args[0], args[1])
 			}),
 		command("new-ca HUB", "Replace the certificate of a hub's API server by one of another authority", cobra.ExactArgs(1),
-			func(_ context.Context, s *control.Sandbox, args []string) error { return s.NewAuthority(args[0]) }),
+			func(_ context.Context, s *control.Sandbox, args []string) (string, error) {
+				return fmt.Sprintf("%s has a certificate of another authority\n", args[0]), s.NewAuthority(args[0])
+			}),
 		command("snapshot CLUSTER FILE", "Save a cluster's etcd database; etcd stops for a second", cobra.ExactArgs(2), snapshot),
 		command("restore CLUSTER FILE", "Restore a cluster's etcd database from a snapshot, as from a backup", cobra.ExactArgs(2), restore),
 	}
 }
 
-// action is a command's function on a running sandbox.
-type action func(ctx context.Context, s *control.Sandbox, args []string) error
+// action is a command's function on a running sandbox. It returns what to print on standard output, which counts only
+// without an error.
+type action func(ctx context.Context, s *control.Sandbox, args []string) (output string, err error)
 
 // onSandbox returns a command that acts on a running sandbox.
 func onSandbox(options *launcher.Options, use, short string, args cobra.PositionalArgs, act action) *cobra.Command {
@@ -105,19 +108,52 @@ func onSandbox(options *launcher.Options, use, short string, args cobra.Position
 			if err != nil {
 				return err
 			}
-			return act(cmd.Context(), sandbox, args)
+			output, err := act(cmd.Context(), sandbox, args)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprint(options.Out, output)
+			return err
 		},
 	}
 }
 
-func setRegistrationFlags(ctx context.Context, s *control.Sandbox, args []string) error {
-	return s.SetRegistrationFlags(ctx, args[0], args[1:]...)
+// linked describes a cluster's link to a hub after cut and mend.
+func linked(cluster, hub string, oldURL, up bool) string {
+	if oldURL {
+		hub += "'s first URL"
+	}
+	if up {
+		return fmt.Sprintf("%s connected to %s\n", cluster, hub)
+	}
+	return fmt.Sprintf("%s cut off from %s\n", cluster, hub)
 }
 
-func snapshot(ctx context.Context, s *control.Sandbox, args []string) error {
-	return s.Snapshot(ctx, args[0], args[1])
+// encoded returns the text of a kubeconfig.
+func encoded(config *clientcmdapi.Config, err error) (string, error) {
+	if err != nil {
+		return "", err
+	}
+	content, err := clientcmd.Write(*config)
+	if err != nil {
+		return "", fmt.Errorf("encode a kubeconfig: %w", err)
+	}
+	return string(content), nil
 }
 
-func restore(ctx context.Context, s *control.Sandbox, args []string) error {
-	return s.Restore(ctx, args[0], args[1])
+func setRegistrationFlags(ctx context.Context, s *control.Sandbox, args []string) (string, error) {
+	cluster, flags := args[0], args[1:]
+	with := "without further flags"
+	if len(flags) > 0 {
+		with = "with " + strings.Join(flags, " ")
+	}
+	return fmt.Sprintf("%s/registration-agent restarted %s\n", cluster, with), s.SetRegistrationFlags(ctx, cluster, flags...)
+}
+
+func snapshot(ctx context.Context, s *control.Sandbox, args []string) (string, error) {
+	return fmt.Sprintf("%s saved in %s\n", args[0], args[1]), s.Snapshot(ctx, args[0], args[1])
+}
+
+func restore(ctx context.Context, s *control.Sandbox, args []string) (string, error) {
+	return fmt.Sprintf("%s restored from %s\n", args[0], args[1]), s.Restore(ctx, args[0], args[1])
 }

@@ -18,9 +18,9 @@ import (
 // switchCommands returns the commands that stop and start single programs of a running sandbox,
 // for example an API server, a webhook or an agent of OCM.
 func switchCommands(options *launcher.Options) []*cobra.Command {
-	command := func(use, short string, act func(context.Context, process.Switch) error) *cobra.Command {
+	command := func(verb, done, short string, act func(context.Context, process.Switch) error) *cobra.Command {
 		return &cobra.Command{
-			Use: use + " CLUSTER/PROGRAM...", Short: short, Args: cobra.MinimumNArgs(1),
+			Use: verb + " CLUSTER/PROGRAM...", Short: short, Args: cobra.MinimumNArgs(1),
 			RunE: func(cmd *cobra.Command, names []string) error {
 				for _, name := range names {
 					found, err := find(options.Dir, name)
@@ -30,6 +30,9 @@ func switchCommands(options *launcher.Options) []*cobra.Command {
 					if err := act(cmd.Context(), found); err != nil {
 						return err
 					}
+					if _, err := fmt.Fprintf(options.Out, "%s %s\n", name, done); err != nil {
+						return fmt.Errorf("print what was done: %w", err)
+					}
 				}
 				return nil
 			},
@@ -38,9 +41,9 @@ func switchCommands(options *launcher.Options) []*cobra.Command {
 	off := func(ctx context.Context, s process.Switch) error { return s.Off(ctx) }
 	on := func(ctx context.Context, s process.Switch) error { return s.On(ctx) }
 	return []*cobra.Command{
-		command("stop", "Stop a program of a running sandbox, for example hub/addon-webhook", off),
-		command("start", "Start a stopped program", on),
-		command("restart", "Stop and start a program: a new pod, in effect", func(ctx context.Context, s process.Switch) error {
+		command("stop", "stopped", "Stop a program of a running sandbox, for example hub/addon-webhook", off),
+		command("start", "started", "Start a stopped program", on),
+		command("restart", "restarted", "Stop and start a program: a new pod, in effect", func(ctx context.Context, s process.Switch) error {
 			if err := off(ctx, s); err != nil {
 				return err
 			}
