@@ -93,6 +93,8 @@ func addShapeFlags(cmd *cobra.Command, options *launcher.Options) {
 	addFleetFlags(cmd, &options.Fleet)
 }
 
+const statusSyncInterval = "status-sync-interval"
+
 // addAgentFlags adds the settings of OCM's agents, with the defaults of OCM's operator.
 func addAgentFlags(cmd *cobra.Command, agents *ocm.Agents) {
 	cmd.Flags().StringVar(&agents.AddonAuth, "addon-auth", ocm.AuthCSR,
@@ -100,7 +102,7 @@ func addAgentFlags(cmd *cobra.Command, agents *ocm.Agents) {
 	cmd.Flags().DurationVar(&agents.AddonTokenLife, "addon-token-life", 0,
 		"life of the tokens of --addon-auth=token, at least 10m (0: a year). OCM's registration agent renews one when less\n"+
 			"than a fifth is left, and checks every 5 minutes: with less than 25m it may be too late")
-	cmd.Flags().DurationVar(&agents.StatusSyncInterval, "status-sync-interval", time.Minute,
+	cmd.Flags().DurationVar(&agents.StatusSyncInterval, statusSyncInterval, time.Minute,
 		"period with which OCM's work agents read the status of applied objects")
 }
 
