@@ -37,6 +37,7 @@ func command() *cobra.Command {
 	root.AddCommand(switchCommands(options)...)
 	root.AddCommand(situationCommands(options)...)
 	root.AddCommand(reloadCommand(options), fleetCommand(options))
+	explainUsage(root)
 	return root
 }
 

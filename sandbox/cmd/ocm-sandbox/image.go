@@ -115,17 +115,21 @@ docker save or in the OCI layout. An archive with one image may get another name
 func imageGoCommand(options *launcher.Options) *cobra.Command {
 	reload, timeout := false, time.Duration(0)
 	cmd := &cobra.Command{
-		Use:   "go IMAGE PACKAGE [-- FLAG...]",
+		Use:   "go [--reload] IMAGE PACKAGE [-- FLAG...]",
 		Short: "Build a Go program into an image, without a Dockerfile",
 		Long: `Build the program of a Go package, in the module of the working directory, into an image that runs
 it as user 65532. What follows -- are flags of go build. A second time replaces the image. For example:
 
   ocm-sandbox image go example.com/app:v1 ./cmd/app --reload -- -ldflags=-X=main.version=v1`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			args, flags := splitAtDash(cmd, args)
-			if len(args) != 2 {
+		DisableFlagsInUseLine: true,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if args, _ := splitAtDash(cmd, args); len(args) != 2 {
 				return fmt.Errorf("give an image's name and a Go package, and flags of go build after --, not %q", args)
 			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			args, flags := splitAtDash(cmd, args)
 			if err := unpack.CheckName(args[0]); err != nil {
 				return err
 			}
