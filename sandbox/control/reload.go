@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,10 +22,17 @@ import (
 )
 
 // Reload deletes the pods of all clusters that use an image, and waits until as many new ones
-// are ready. Without a tag, the name means all tags and digests. It returns the number of
-// deleted pods. Pods that no controller would create again stay; the error names them, and
-// those that are not ready in time.
+// are ready and stay so for reloadSettle. Without a tag, the name means all tags and digests. It returns the number of
+// deleted pods. Pods that no controller would create again stay; the error names them,
+// those that are not ready in time, and those whose containers end, with the ends of their logs.
 func (s *Sandbox) Reload(ctx context.Context, image string, timeout time.Duration) (int, error) {
+	known, err := images.In(s.dir).Known()
+	if err != nil {
+		return 0, err
+	}
+	if err := checkImage(image, known); err != nil {
+		return 0, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	var reloads []*reload
@@ -43,7 +51,7 @@ func (s *Sandbox) Reload(ctx context.Context, image string, timeout time.Duratio
 	var waiting sync.WaitGroup
 	for i, r := range reloads {
 		waiting.Go(func() {
-			if err := r.wait(ctx, reloadPeriod); err != nil {
+			if err := r.wait(ctx, reloadPeriod, reloadSettle); err != nil {
 				waits[i] = fmt.Errorf("cluster %s: %w", r.cluster, err)
 			}
 		})
@@ -52,8 +60,25 @@ func (s *Sandbox) Reload(ctx context.Context, image string, timeout time.Duratio
 	return deleted, errors.Join(append(errs, waits...)...)
 }
 
-// reloadPeriod is how often Reload looks for the new pods.
-const reloadPeriod = 200 * time.Millisecond
+const (
+	// reloadPeriod is how often Reload looks for the new pods.
+	reloadPeriod = 200 * time.Millisecond
+	// reloadSettle is the time for which the new pods have to stay ready: one without a readiness probe is ready before its
+	// program has done anything.
+	reloadSettle = time.Second
+)
+
+// checkImage returns an error for an image that is not known.
+func checkImage(image string, known []string) error {
+	if images.Maps(known, image) {
+		return nil
+	}
+	if similar := images.Similar(known, image); similar != "" {
+		return fmt.Errorf("image %q is not known to the sandbox: did you mean %s? ocm-sandbox image ls lists all", image, similar)
+	}
+	return fmt.Errorf("image %q is not known to the sandbox, which has %s: add it with ocm-sandbox image go %s PACKAGE, or as ocm-sandbox image --help tells",
+		image, cmp.Or(strings.Join(known, ", "), "no images"), image)
+}
 
 func (s *Sandbox) beginReload(ctx context.Context, cluster, image string) (*reload, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", filepath.Join(s.dir, cluster+".kubeconfig"))
@@ -110,28 +135,37 @@ func (r *reload) begin(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// wait waits until the new pods are ready.
-func (r *reload) wait(ctx context.Context, period time.Duration) error {
+// wait looks for the new pods every period until they are ready, and once more after the time settle.
+func (r *reload) wait(ctx context.Context, period, settle time.Duration) error {
 	if len(r.deleted) == 0 {
 		return nil
 	}
-	ticker := time.NewTicker(period)
-	defer ticker.Stop()
 	missing := []string{"not asked for yet"}
+	var ready []corev1.Pod // the new pods when the last look found all of them ready
 	for {
+		delay := period
 		list, err := r.client.CoreV1().Pods("").List(ctx, metav1.ListOptions{})
-		if err == nil {
-			missing = notReady(r.deleted, r.old, list.Items)
-		} else if ctx.Err() == nil {
+		switch {
+		case err == nil:
+			pods := newPods(r.deleted, r.old, list.Items)
+			if ended := endings(ready, pods); len(ended) > 0 {
+				return r.explain(ctx, ended)
+			}
+			missing = notReady(r.deleted, pods)
+			if len(missing) == 0 && ready != nil {
+				return nil
+			}
+			ready = nil
+			if len(missing) == 0 {
+				ready, missing, delay = pods, []string{"ready for less than " + settle.String()}, settle
+			}
+		case ctx.Err() == nil:
 			missing = []string{fmt.Sprintf("list the pods: %v", err)}
-		}
-		if len(missing) == 0 {
-			return nil
 		}
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("not ready again (%w): %s", ctx.Err(), strings.Join(missing, "; "))
-		case <-ticker.C:
+		case <-time.After(delay):
 		}
 	}
 }
@@ -146,10 +180,25 @@ func usesImage(pod corev1.Pod, name string) bool {
 	})
 }
 
+// newPods returns the pods that the controllers of the deleted ones have created since, except for those that are being deleted.
+func newPods(deleted []corev1.Pod, old map[types.UID]bool, pods []corev1.Pod) []corev1.Pod {
+	controllers := map[types.UID]bool{}
+	for _, pod := range deleted {
+		controllers[metav1.GetControllerOf(&pod).UID] = true
+	}
+	var created []corev1.Pod
+	for _, pod := range pods {
+		owner := metav1.GetControllerOf(&pod)
+		if owner != nil && controllers[owner.UID] && !old[pod.UID] && pod.DeletionTimestamp == nil {
+			created = append(created, pod)
+		}
+	}
+	return created
+}
+
 // notReady returns what is missing until each controller has as many new ready or succeeded pods
-// as were deleted, not counting the old ones: the pods that are not ready, and the controllers that
-// have too few.
-func notReady(deleted []corev1.Pod, old map[types.UID]bool, pods []corev1.Pod) []string {
+// as were deleted: the new pods that are not ready, and the controllers that have too few.
+func notReady(deleted, created []corev1.Pod) []string {
 	want, controllers := map[types.UID]int{}, map[types.UID]string{}
 	for _, pod := range deleted {
 		owner := metav1.GetControllerOf(&pod)
@@ -157,13 +206,11 @@ func notReady(deleted []corev1.Pod, old map[types.UID]bool, pods []corev1.Pod) [
 		controllers[owner.UID] = fmt.Sprintf("%s %s/%s", owner.Kind, pod.Namespace, owner.Name)
 	}
 	waiting := map[types.UID][]string{}
-	for _, pod := range pods {
+	for _, pod := range created {
 		owner := metav1.GetControllerOf(&pod)
-		switch {
-		case owner == nil || old[pod.UID] || pod.DeletionTimestamp != nil:
-		case isReady(pod):
+		if isReady(pod) {
 			want[owner.UID]--
-		default:
+		} else {
 			waiting[owner.UID] = append(waiting[owner.UID], fmt.Sprintf("pod %s/%s%s", pod.Namespace, pod.Name, reasonOf(pod)))
 		}
 	}
@@ -189,7 +236,7 @@ func isReady(pod corev1.Pod) bool {
 
 // reasonOf returns why the pod's containers wait, in parentheses, empty if none does.
 func reasonOf(pod corev1.Pod) string {
-	for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+	for _, c := range statuses(pod) {
 		if w := c.State.Waiting; w != nil && w.Reason != "PodInitializing" {
 			return fmt.Sprintf(" (container %s: %s)", c.Name, w.Reason)
 		}

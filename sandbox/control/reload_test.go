@@ -81,7 +81,7 @@ func TestNotReady(t *testing.T) {
 			[]string{"ReplicaSet ns/a has not created 1 of its pods again"}},
 		{"all ready, or done", []corev1.Pod{podOf("a3", "a", "app", ready), podOf("a4", "a", "app", ready), podOf("b2", "b", "app", succeeded), podOf("c", "c", "app"), podOf("d", "", "app")}, nil},
 	} {
-		if diff := cmp.Diff(test.want, notReady(deleted, old, test.pods)); diff != "" {
+		if diff := cmp.Diff(test.want, notReady(deleted, newPods(deleted, old, test.pods))); diff != "" {
 			t.Errorf("%s: %s", test.name, diff)
 		}
 	}
@@ -99,7 +99,7 @@ func TestReload(t *testing.T) {
 	if err := r.begin(t.Context()); err == nil || !strings.Contains(err.Error(), "pod ns/bare was not restarted, because no controller") {
 		t.Errorf("error %v", err)
 	}
-	if err := r.wait(t.Context(), time.Millisecond); err != nil {
+	if err := r.wait(t.Context(), time.Millisecond, time.Millisecond); err != nil {
 		t.Error(err)
 	}
 	list, err := client.CoreV1().Pods("ns").List(t.Context(), metav1.ListOptions{})
@@ -118,7 +118,7 @@ func TestReload(t *testing.T) {
 
 // TestReloadOfNothing checks that a cluster where no pod was deleted is not waited for, and not even asked.
 func TestReloadOfNothing(t *testing.T) {
-	if err := (&reload{cluster: "cluster1", image: "app"}).wait(t.Context(), time.Millisecond); err != nil {
+	if err := (&reload{cluster: "cluster1", image: "app"}).wait(t.Context(), time.Millisecond, time.Millisecond); err != nil {
 		t.Error(err)
 	}
 }
@@ -131,7 +131,7 @@ func TestReloadTellsWhatIsNotReady(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if err := r.wait(ctx, time.Millisecond); err == nil || !strings.Contains(err.Error(), "ReplicaSet ns/a has not created 1 of its pods again") {
+	if err := r.wait(ctx, time.Millisecond, time.Millisecond); err == nil || !strings.Contains(err.Error(), "ReplicaSet ns/a has not created 1 of its pods again") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -48,6 +48,24 @@ func TestImage(t *testing.T) {
 	}
 }
 
+func TestReloaded(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		count  int
+		failed bool
+		want   string
+	}{
+		{"restarted", 2, false, "app:v1: 2 pods restarted\n"},
+		{"in no pod", 0, false, "app:v1: no pod uses this image, so none was restarted\n"},
+		{"not ready again", 2, true, "app:v1: 2 pods deleted\n"},
+		{"not known", 0, true, ""},
+	} {
+		if got := reloaded("app:v1", test.count, test.failed); got != test.want {
+			t.Errorf("%s: %q, want %q", test.name, got, test.want)
+		}
+	}
+}
+
 // TestFlagsOfTheRegistrationAgent checks that the agent's flags are not read as ocm-sandbox's.
 func TestFlagsOfTheRegistrationAgent(t *testing.T) {
 	dir := t.TempDir()

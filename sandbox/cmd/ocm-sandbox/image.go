@@ -185,7 +185,8 @@ func reloadCommand(options *launcher.Options) *cobra.Command {
 		Use:   "reload IMAGE",
 		Short: "Delete the pods that use an image, and wait until the new ones are ready",
 		Long: `Delete the pods of all clusters that use an image, and wait until their controllers have created
-as many new ones, which are ready. Without a tag IMAGE means all its tags and digests.`,
+as many new ones, which are ready and stay so for a second. Without a tag IMAGE means all its tags
+and digests. When a container of a new pod ends, the error has the end of its log.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return reloadImage(cmd.Context(), options, args[0], timeout)
@@ -205,8 +206,21 @@ func reloadImage(ctx context.Context, options *launcher.Options, image string, t
 		return err
 	}
 	count, err := sandbox.Reload(ctx, image, timeout)
-	_, printErr := fmt.Fprintf(options.Out, "%s: %d pods restarted\n", image, count)
+	_, printErr := fmt.Fprint(options.Out, reloaded(image, count, err != nil))
 	return errors.Join(err, printErr)
+}
+
+// reloaded describes a reload that deleted count pods. It is empty if there is nothing to add to the error of one that failed.
+func reloaded(image string, count int, failed bool) string {
+	switch {
+	case failed && count == 0:
+		return ""
+	case failed:
+		return fmt.Sprintf("%s: %d pods deleted\n", image, count)
+	case count == 0:
+		return fmt.Sprintf("%s: no pod uses this image, so none was restarted\n", image)
+	}
+	return fmt.Sprintf("%s: %d pods restarted\n", image, count)
 }
 
 // printAdded prints the images as the list does.

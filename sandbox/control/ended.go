@@ -1,0 +1,109 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+)
+
+// crashLoopBackOff is kubelet's reason for a container that has ended again and again.
+const crashLoopBackOff = "CrashLoopBackOff"
+
+// logLines is the number of lines of a log in an error.
+const logLines = 20
+
+// ending is the end of a container of a new pod, which should run.
+type ending struct {
+	namespace, pod, container string
+	exitCode                  int32
+	reason                    string
+	// restarted is true if the container runs again, so the log of the end is that of the run before.
+	restarted bool
+}
+
+func (e ending) String() string {
+	return fmt.Sprintf("pod %s/%s: container %s ended with exit code %d (%s)", e.namespace, e.pod, e.container, e.exitCode, e.reason)
+}
+
+// endings returns the containers of new pods that do not stay running: those in CrashLoopBackOff, and those that have
+// ended since all pods were ready. ready are the pods at that time, nil if it has not come. A container that ended before
+// it was ready counts only in CrashLoopBackOff, because some agents exit once until what they need is there.
+func endings(ready, now []corev1.Pod) []ending {
+	type key struct {
+		pod       types.UID
+		container string
+	}
+	restarts := map[key]int32{}
+	for _, pod := range ready {
+		for _, c := range statuses(pod) {
+			restarts[key{pod.UID, c.Name}] = c.RestartCount
+		}
+	}
+	var found []ending
+	for _, pod := range now {
+		for _, c := range statuses(pod) {
+			before, known := restarts[key{pod.UID, c.Name}]
+			loops := c.State.Waiting != nil && c.State.Waiting.Reason == crashLoopBackOff
+			failed := c.State.Terminated != nil && c.State.Terminated.ExitCode != 0
+			if !loops && !(known && (failed || c.RestartCount > before)) {
+				continue
+			}
+			e := ending{namespace: pod.Namespace, pod: pod.Name, container: c.Name, restarted: c.State.Running != nil}
+			end := c.State.Terminated
+			if end == nil {
+				end = c.LastTerminationState.Terminated
+			}
+			if end != nil {
+				e.exitCode, e.reason = end.ExitCode, end.Reason
+			}
+			found = append(found, e)
+		}
+	}
+	return found
+}
+
+func statuses(pod corev1.Pod) []corev1.ContainerStatus {
+	return slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses)
+}
+
+// explain returns an error about the ended containers, with the ends of their logs.
+func (r *reload) explain(ctx context.Context, ended []ending) error {
+	var text strings.Builder
+	_, _ = fmt.Fprint(&text, "the new pods do not stay ready")
+	for _, e := range ended {
+		_, _ = fmt.Fprintf(&text, "\n%s%s", e, indented(r.logOf(ctx, e)))
+	}
+	return errors.New(text.String())
+}
+
+// logOf returns the end of the log of the run that ended, or of the other one of the last two if that is empty: the container
+// may have been restarted meanwhile.
+func (r *reload) logOf(ctx context.Context, e ending) string {
+	for _, previous := range []bool{e.restarted, !e.restarted} {
+		options := &corev1.PodLogOptions{Container: e.container, Previous: previous, TailLines: ptr.To[int64](logLines)}
+		content, err := r.client.CoreV1().Pods(e.namespace).GetLogs(e.pod, options).DoRaw(ctx)
+		if err == nil && len(strings.TrimSpace(string(content))) > 0 {
+			return string(content)
+		}
+	}
+	return ""
+}
+
+// indented returns the part of a message that has the log, a line for each of its lines.
+func indented(log string) string {
+	if log == "" {
+		return ", and its log is empty"
+	}
+	var text strings.Builder
+	_, _ = text.WriteString("; the end of its log:")
+	for line := range strings.Lines(log) {
+		_, _ = fmt.Fprintf(&text, "\n    %s", strings.TrimRight(line, "\r\n"))
+	}
+	return text.String()
+}
