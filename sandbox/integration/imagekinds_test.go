@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -96,6 +97,15 @@ func TestImagesWithConfiguration(t *testing.T) {
 	}
 	if now := s.must("cluster1", "get", "pods", "-l=app=built", "-o=name"); now == pods {
 		t.Errorf("the same pods after the reload: %s", now)
+	}
+	out, err := build("broken", "--reload")
+	if err == nil {
+		t.Error("the reload of a program that ends at once succeeds")
+	}
+	for _, want := range []string{"registry.example.com/built:v1: 2 pods deleted", "pod default/built-", "container tool ended with exit code 1 (Error)", "    tool: this version is broken"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the reload of a program that ends at once does not print %q:\n%s", want, out)
+		}
 	}
 }
 

@@ -33,7 +33,7 @@ type command struct {
 var commands = map[string]command{
 	"about":   {0, func([]string) error { return about() }},
 	"version": {0, func([]string) error { _, err := fmt.Print(version); return err }},
-	"wait":    {0, func([]string) error { time.Sleep(time.Hour); return nil }},
+	"wait":    {0, func([]string) error { return wait() }},
 	"spin":    {0, func([]string) error { return spin() }},
 	"cat":     {0, func([]string) error { return copyOut(os.Stdin) }},
 	"grpc":    {1, func(args []string) error { return serveHealth(args[0]) }},
@@ -42,7 +42,7 @@ var commands = map[string]command{
 	"exit":    {1, func(args []string) error { return exit(args[0]) }},
 }
 
-// version is set by -ldflags.
+// version is set by -ldflags. With the version broken, wait fails at once.
 var version = "none"
 
 // about prints the user and the environment that an image configures.
@@ -59,6 +59,14 @@ func run(args []string) error {
 		}
 	}
 	return fmt.Errorf("give about, version, wait, spin, cat, print FILE, write FILE TEXT, grpc ADDRESS or exit CODE, not %q", args)
+}
+
+func wait() error {
+	if version == "broken" {
+		return errors.New("this version is broken")
+	}
+	time.Sleep(time.Hour)
+	return nil
 }
 
 func spin() error {
