@@ -35,6 +35,26 @@ func TestValidate(t *testing.T) {
 	}
 }
 
+// TestFloor: the floor's watches and memory would count where nothing is compared with it.
+func TestFloor(t *testing.T) {
+	for _, c := range []struct {
+		steps []string
+		want  bool
+	}{
+		{[]string{record.Join, record.Enable, record.Idle}, false},
+		{[]string{record.Rotate}, false},
+		{[]string{record.Enable, record.Change}, true},
+		{[]string{record.Distribute}, true},
+	} {
+		b := &bench{Options: Options{Steps: c.steps, Agents: "agents"}}
+		for _, p := range b.parts() {
+			if got := strings.Contains(strings.Join(p.flags, " "), "agents --image="+agentImage+" --floor"); got != c.want {
+				t.Errorf("%s: the agents of %s run with the floor: %t, want %t", c.steps, p.name, got, c.want)
+			}
+		}
+	}
+}
+
 func TestVersionIn(t *testing.T) {
 	const file = `module x
 require open-cluster-management.io/one v1.2.1

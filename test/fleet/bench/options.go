@@ -52,8 +52,8 @@ type Options struct {
 	Out  io.Writer
 }
 
-// Full are the times of a whole run. To enable the add-on takes the hub and OCM's agents up to a second
-// for each cluster on two cores, so the limit grows with the fleet.
+// Full are the times of a whole run. To join a cluster, or to enable the add-on on it, takes the hub and OCM's agents up
+// to a second on two cores, so the limit grows with the fleet.
 func Full(clusters int) steps.Times {
 	return steps.Times{Settle: 5 * time.Minute, Idle: 10 * time.Minute, Cut: 5 * time.Minute, Deadline: time.Minute,
 		CertificateLife: 30 * time.Minute, Limit: 5*time.Minute + time.Duration(clusters)*1500*time.Millisecond}

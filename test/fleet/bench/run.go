@@ -24,7 +24,6 @@ const (
 	// brokenImage never becomes available on the fleet.
 	brokenImage = "registry.example.com/helloworld-addon"
 
-	upTimeout   = time.Hour
 	downTimeout = 5 * time.Minute
 )
 
@@ -89,9 +88,16 @@ func (b *bench) run(ctx context.Context) (err error) {
 	return nil
 }
 
+// floor reports whether a step needs the floor. Where none does, its watches and copies take nothing.
+func (b *bench) floor() bool { return b.has(record.Change, record.Distribute) }
+
 func (b *bench) parts() []part {
 	ours := steps.Ours(b.Controller, b.Deploy, agentImage)
-	agents := []string{"--fleet-agents=" + b.Agents + " --floor --image=" + agentImage, "--fleet-broken-image=" + brokenImage}
+	program := b.Agents + " --image=" + agentImage
+	if b.floor() {
+		program += " --floor"
+	}
+	agents := []string{"--fleet-agents=" + program, "--fleet-broken-image=" + brokenImage}
 	var parts []part
 	if b.has(record.Join, record.Enable, record.Distribute) {
 		parts = append(parts, part{"fleet", ours, agents, b.main})
@@ -203,7 +209,7 @@ func (b *bench) runPart(ctx context.Context, p part) (err error) {
 		defer cancel()
 		err = errors.Join(err, b.sandbox(ctx, "--dir="+dir, "down"))
 	}()
-	upCtx, cancel := context.WithTimeout(ctx, upTimeout)
+	upCtx, cancel := context.WithTimeout(ctx, b.Times.Limit)
 	defer cancel()
 	if err := b.sandbox(upCtx, args...); err != nil {
 		return fmt.Errorf("start the fleet: %w", err)
@@ -218,7 +224,7 @@ func (b *bench) runPart(ctx context.Context, p part) (err error) {
 		names = append(names, fleet.Name(i+1))
 	}
 	return steps.With(ctx, steps.Options{Dir: dir, Work: work, Clusters: names, Subject: p.subject, BrokenImage: brokenImage,
-		ReplicaSets: steps.ReplicaSets(b.ReplicaSets, b.Deploy), Floor: p.subject.Name == record.Ours, Times: b.Times, Sandbox: sandbox, Record: b.record, Out: b.Out},
+		ReplicaSets: steps.ReplicaSets(b.ReplicaSets, b.Deploy), Floor: p.subject.Name == record.Ours && b.floor(), Times: b.Times, Sandbox: sandbox, Record: b.record, Out: b.Out},
 		func(ctx context.Context, f *steps.Fleet) error { return p.run(ctx, f, up) })
 }
 

@@ -66,7 +66,7 @@ type Times struct {
 	// CertificateLife is that of the certificates of step 7. With Touch the agents are made
 	// to look at them after that time, because on their own they look every five minutes.
 	CertificateLife, Touch time.Duration
-	// Limit bounds what is waited for.
+	// Limit bounds what is waited for, also the fleet's start.
 	Limit time.Duration
 }
 
