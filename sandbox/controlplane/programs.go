@@ -111,7 +111,8 @@ func (c *Cluster) apiServer() process.Spec {
 		// only pods have a route to Service addresses: webhooks and aggregated APIs are called at
 		// the addresses of their pods
 		"--enable-aggregator-routing=true",
-		"--profiling=false",
+		// what a fleet costs: kubectl get --raw /debug/pprof/profile
+		fmt.Sprintf("--profiling=%t", c.Load.Clusters > 0),
 	)
 	spec.Args = append(spec.Args, c.auditFlags()...)
 	if c.Load.Clusters > 0 {
