@@ -104,6 +104,7 @@ func (a *Applier) apply(ctx context.Context, object *unstructured.Unstructured, 
 // mapping returns the resource of an object. It waits for the kind of a new CRD.
 func (a *Applier) mapping(ctx context.Context, object *unstructured.Unstructured) (*meta.RESTMapping, error) {
 	gvk := object.GroupVersionKind()
+	started := time.Now()
 	var mapping *meta.RESTMapping
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, kindTimeout, true, func(context.Context) (bool, error) {
@@ -114,9 +115,18 @@ func (a *Applier) mapping(ctx context.Context, object *unstructured.Unstructured
 		return last == nil, nil
 	})
 	if err != nil {
-		return nil, errors.Join(err, last)
+		return nil, explain(cmp.Or(last, err), time.Since(started))
 	}
 	return mapping, nil
+}
+
+// explain adds to an error of a search for a kind what to do. waited is the time that the search took.
+func explain(err error, waited time.Duration) error {
+	waited = waited.Round(time.Second)
+	if meta.IsNoMatchError(err) {
+		return fmt.Errorf("the cluster has no such kind, also after %s: apply its CRD before, or correct apiVersion and kind: %w", waited, err)
+	}
+	return fmt.Errorf("look up the kind for %s: %w", waited, err)
 }
 
 // Decode parses YAML documents and omits empty ones.
