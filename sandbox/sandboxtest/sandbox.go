@@ -73,13 +73,35 @@ func startContext(t testing.TB) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(t.Context(), limit(t, startTimeout), errDeadline)
 }
 
-// explain adds to the error of a start what to do if the deadline has ended it.
-func explain(ctx context.Context, p program, err error) error {
-	if !errors.Is(context.Cause(ctx), errDeadline) {
-		return err
+// starting returns a context for ocm-sandbox up that ends with ctx, and a function that adds to the error of up
+// what to do if the deadline has ended it.
+func (s *Sandbox) starting(ctx context.Context) (up context.Context, explain func(error) error) {
+	up, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	built := false
+	stop := context.AfterFunc(ctx, func() {
+		// before up is interrupted and removes it
+		record, err := statedir.Read(s.dir)
+		built = err == nil && record.PID != 0
+		end(context.Cause(ctx))
+	})
+	return up, func(err error) error {
+		if stop() || err == nil || !errors.Is(context.Cause(ctx), errDeadline) {
+			return err
+		}
+		<-up.Done()
+		return atDeadline(err, s.program.path, built)
 	}
-	return fmt.Errorf("%w: the first start on a machine builds etcd, Kubernetes and OCM, which takes about 10 minutes: "+
-		"run %s setup before, or go test -timeout=30m: %w", errDeadline, p.path, err)
+}
+
+// atDeadline adds what to do to the error of a start that the deadline has ended. built tells whether all
+// programs were built before.
+func atDeadline(err error, program string, built bool) error {
+	if built {
+		return fmt.Errorf("%w: its programs are built, and the clusters were starting, which takes 10 to 20 s; "+
+			"the last %s before the deadline are for reports: run go test -timeout=10m: %w", errDeadline, deadlineMargin, err)
+	}
+	return fmt.Errorf("%w: etcd, Kubernetes and OCM were being checked or built; the first start on a machine builds them in about 10 minutes: "+
+		"run %s setup before, or go test -timeout=30m: %w", errDeadline, program, err)
 }
 
 // start starts a sandbox in a new directory. The messages of its start are written to log.
@@ -97,12 +119,13 @@ func start(ctx context.Context, o options, log io.Writer) (*Sandbox, error) {
 		return nil, fmt.Errorf("create a directory for a sandbox: %w", err)
 	}
 	s := &Sandbox{program: program, dir: dir}
-	if s.holder, err = hold(ctx, s.command("up", append([]string{"--until-eof"}, o.upFlags()...)...), log); err != nil {
+	up, explain := s.starting(ctx)
+	if s.holder, err = hold(up, s.command("up", append([]string{"--until-eof"}, o.upFlags()...)...), log); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	if _, err := statedir.Read(dir); err != nil {
 		// up has ended, and has removed the directory unless it rejected its flags
-		return nil, explain(ctx, program, errors.Join(s.holder.release(), os.RemoveAll(dir)))
+		return nil, explain(errors.Join(s.holder.release(), os.RemoveAll(dir)))
 	}
 	if err := s.open(ctx, o); err != nil {
 		return nil, errors.Join(err, s.end())

@@ -3,6 +3,7 @@ package sandboxtest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -26,6 +27,14 @@ func fakeProgram(t *testing.T, script string) (temporary string) {
 	return temporary
 }
 
+// removed ends a script as an interrupted ocm-sandbox up ends.
+const removed = `rm -rf "${1#--dir=}"; exit 1`
+
+// record returns the commands of a script that write the record of a sandbox with a supervisor of this PID.
+func record(pid int) string {
+	return fmt.Sprintf(`echo '{"kind": "open-cluster-management-sandbox", "pid": %d}' >"${1#--dir=}/sandbox.json"; `, pid)
+}
+
 func TestStartErrors(t *testing.T) {
 	for _, test := range []struct {
 		name, script string
@@ -34,7 +43,12 @@ func TestStartErrors(t *testing.T) {
 	}{
 		{"up fails", "echo 'error: no namespaces' >&2; exit 1", time.Hour, []string{"up --until-eof --clusters=1", "exit status 1: no namespaces"}},
 		{"the deadline comes first", "cat; echo 'error: interrupted' >&2; exit 1", deadlineMargin + 100*time.Millisecond,
-			[]string{"the deadline of go test comes before the sandbox is ready", "/ocm-sandbox setup before, or go test -timeout=30m", "interrupted"}},
+			[]string{"the deadline of go test comes before the sandbox is ready: etcd, Kubernetes and OCM were being checked or built",
+				"/ocm-sandbox setup before, or go test -timeout=30m", "interrupted"}},
+		{"the deadline comes while the programs are built", record(0) + "cat; echo 'error: interrupted' >&2; " + removed, deadlineMargin + time.Second,
+			[]string{"the deadline of go test comes before the sandbox is ready: etcd, Kubernetes and OCM were being checked or built", "interrupted"}},
+		{"the deadline comes while the clusters start", record(1) + "cat; echo 'error: interrupted' >&2; " + removed, deadlineMargin + time.Second,
+			[]string{"the deadline of go test comes before the sandbox is ready: its programs are built, and the clusters were starting", "run go test -timeout=10m", "interrupted"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			temporary := fakeProgram(t, test.script)

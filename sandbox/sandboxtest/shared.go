@@ -160,9 +160,10 @@ func (s *Sandbox) ensure(ctx context.Context, o options, log io.Writer) error {
 		return err
 	}
 	cmd := s.command("up", o.upFlags()...)
-	out, err := output(ctx, cmd)
+	up, explain := s.starting(ctx)
+	out, err := output(up, cmd)
 	_, _ = log.Write(out) // the log only informs
-	return explain(ctx, s.program, err)
+	return explain(err)
 }
 
 // readyPoll is the period of looking whether a sandbox that another process starts is ready.
