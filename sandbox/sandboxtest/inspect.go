@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/utils/ptr"
@@ -19,14 +20,17 @@ import (
 const (
 	// inspectTimeout limits the reads for a report.
 	inspectTimeout = 15 * time.Second
-	// tailLines is the number of lines of a log in a report, maxPods the number of pods of a cluster.
-	tailLines = 20
+	// tailLines is the number of lines of a log that are read, maxPods the number of pods of a cluster.
+	tailLines = 200
 	maxPods   = 10
 	// addonLabel and addonNamespaceLabel are labels of an add-on's ManifestWorks:
 	// https://github.com/open-cluster-management-io/api/blob/v1.2.0/addon/v1alpha1/types_managedclusteraddon.go
 	addonLabel          = "open-cluster-management.io/addon-name"
 	addonNamespaceLabel = "open-cluster-management.io/addon-namespace"
 	hostingAnnotation   = "addon.open-cluster-management.io/hosting-cluster-name"
+	// placements is the install strategy of a ClusterManagementAddOn for which OCM creates ManagedClusterAddOns:
+	// https://github.com/open-cluster-management-io/api/blob/v1.2.0/addon/v1alpha1/types_clustermanagementaddon.go
+	placements = "Placements"
 )
 
 // inspect reads why an add-on is not available on a cluster. What cannot be read becomes a note.
@@ -37,8 +41,8 @@ func (s *Sandbox) inspect(ctx context.Context, addon, cluster string) *report {
 	if err := r.readHub(ctx, s); err != nil {
 		r.notes = append(r.notes, fmt.Sprintf("cannot read the hub: %v", err))
 	}
-	// the add-on's manager runs there, unless the test runs it
-	if err := r.readPods(ctx, s.Hub(), func(*corev1.Pod) bool { return true }); err != nil {
+	// all, since the add-on's manager runs there unless the test runs it
+	if err := r.readPods(ctx, s.Hub()); err != nil {
 		r.notes = append(r.notes, fmt.Sprintf("cannot read the pods on the hub: %v", err))
 	}
 	for _, name := range r.workClusters() {
@@ -55,17 +59,21 @@ func (r *report) readHub(ctx context.Context, s *Sandbox) error {
 	if err != nil {
 		return err
 	}
-	_, err = client.Resource(clusterManagementAddOn).Get(ctx, r.addon, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		r.notes = append(r.notes, fmt.Sprintf("the hub has no ClusterManagementAddOn %s: apply it, or correct the add-on's name", r.addon))
-	} else if err != nil {
+	management, err := client.Resource(clusterManagementAddOn).Get(ctx, r.addon, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		r.unmanaged = true
+	case err != nil:
 		return err
+	default:
+		strategy, _, _ := unstructured.NestedString(management.Object, "spec", "installStrategy", "type")
+		r.placed = strategy == placements
 	}
 	hosting := ""
 	object, err := client.Resource(addOns).Namespace(r.cluster).Get(ctx, r.addon, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		r.notes = append(r.notes, fmt.Sprintf("the hub has no ManagedClusterAddOn %s/%s: call Enable", r.cluster, r.addon))
+		r.notEnabled = true
 	case err != nil:
 		return err
 	default:
@@ -76,9 +84,7 @@ func (r *report) readHub(ctx context.Context, s *Sandbox) error {
 	if hosting != "" && hosting != r.cluster {
 		err = errors.Join(err, r.readWorks(ctx, client, hosting, addonLabel+"="+r.addon+","+addonNamespaceLabel+"="+r.cluster))
 	}
-	if err == nil && len(r.works) == 0 {
-		r.notes = append(r.notes, "the hub has no ManifestWork of the add-on: does its manager run, and does it support this cluster?")
-	}
+	r.noWorks = err == nil && len(r.works) == 0
 	return err
 }
 
@@ -112,31 +118,38 @@ func (r *report) readCluster(ctx context.Context, s *Sandbox, name string) error
 	if cluster.programs == s.Hub().programs {
 		return nil // read already
 	}
-	return r.readPods(ctx, cluster, func(p *corev1.Pod) bool {
-		return slices.ContainsFunc(r.works, func(w work) bool { return w.namespace == name && w.owns(p) })
+	return r.readPods(ctx, cluster)
+}
+
+// owns reports whether the pod is one of the add-on on the cluster.
+func (r *report) owns(c *Cluster, p *corev1.Pod) bool {
+	return slices.ContainsFunc(r.works, func(w work) bool {
+		target, err := c.sandbox.find(w.namespace)
+		return err == nil && target.programs == c.programs && w.owns(p)
 	})
 }
 
-// readPods reads the pods of a cluster that are wanted, and the warning events about them and what owns them.
-func (r *report) readPods(ctx context.Context, c *Cluster, want func(*corev1.Pod) bool) error {
+// readPods reads the add-on's pods on a cluster, or all of the hub, and the warning events about them and
+// what owns them.
+func (r *report) readPods(ctx context.Context, c *Cluster) error {
 	client, err := corev1client.NewForConfig(c.config)
 	if err != nil {
 		return err
 	}
-	pods, err := client.Pods("").List(ctx, metav1.ListOptions{})
+	list, err := client.Pods("").List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
 	}
-	pods.Items = slices.DeleteFunc(pods.Items, func(p corev1.Pod) bool { return !want(&p) })
-	if more := len(pods.Items) - maxPods; more > 0 {
+	pods := r.podsOf(c, list.Items)
+	if more := len(pods) - maxPods; more > 0 {
 		r.notes = append(r.notes, fmt.Sprintf("%d more pods of %s are left out", more, c.name))
-		pods.Items = pods.Items[:maxPods]
+		pods = pods[:maxPods]
 	}
 	namespaces := map[string]bool{}
-	for i := range pods.Items {
-		p := &pods.Items[i]
-		namespaces[p.Namespace] = true
-		r.pods = append(r.pods, pod{cluster: c.name, namespace: p.Namespace, name: p.Name, problem: podProblem(p), logs: tails(ctx, client, p)})
+	for _, p := range pods {
+		namespaces[p.namespace] = true
+		p.logs = tails(ctx, client, p.object)
+		r.pods = append(r.pods, p)
 	}
 	for _, w := range r.works {
 		for _, o := range w.objects {
@@ -156,15 +169,35 @@ func (r *report) readPods(ctx context.Context, c *Cluster, want func(*corev1.Pod
 	return nil
 }
 
+// podsOf returns what the add-on's pods on a cluster tell, or all of the hub: those with a problem first.
+func (r *report) podsOf(c *Cluster, list []corev1.Pod) []pod {
+	var pods []pod
+	for i := range list {
+		p := podOf(c.name, &list[i])
+		p.owned = r.owns(c, &list[i])
+		if p.owned || c == c.sandbox.Hub() {
+			pods = append(pods, p)
+		}
+	}
+	sortPods(pods)
+	return pods
+}
+
 // tails returns the ends of the logs of a pod's containers. It omits those without a log.
 func tails(ctx context.Context, client corev1client.CoreV1Interface, p *corev1.Pod) []logTail {
 	var all []logTail
-	for _, c := range append(slices.Clone(p.Spec.InitContainers), p.Spec.Containers...) {
-		options := &corev1.PodLogOptions{Container: c.Name, TailLines: ptr.To[int64](tailLines)}
+	read := func(container string, previous bool) {
+		options := &corev1.PodLogOptions{Container: container, Previous: previous, TailLines: ptr.To[int64](tailLines)}
 		content, err := client.Pods(p.Namespace).GetLogs(p.Name, options).DoRaw(ctx)
 		if err == nil && len(strings.TrimSpace(string(content))) > 0 {
-			all = append(all, logTail{container: c.Name, lines: string(content)})
+			all = append(all, logTail{container: container, previous: previous, lines: string(content)})
 		}
+	}
+	for _, c := range containerStatuses(p) {
+		if c.State.Running != nil && c.RestartCount > 0 {
+			read(c.Name, true) // it has the cause of the restart
+		}
+		read(c.Name, false)
 	}
 	return all
 }

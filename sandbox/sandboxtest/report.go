@@ -12,9 +12,24 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
+const (
+	// troubledLines is the number of lines of a log in a report for a container of a pod that is not ready or
+	// has restarted, readyLines that for other pods, and maxLogLines that of all logs.
+	troubledLines = 20
+	readyLines    = 10
+	maxLogLines   = 80
+	// maxReportLines is the number of lines of a report.
+	maxReportLines = 120
+)
+
 // report is what explains why an add-on is not available on a cluster.
 type report struct {
 	addon, cluster string
+	// unmanaged, notEnabled and noWorks mean that the hub has no ClusterManagementAddOn, no
+	// ManagedClusterAddOn and no ManifestWork of the add-on.
+	unmanaged, notEnabled, noWorks bool
+	// placed means that OCM creates the ManagedClusterAddOns, for the clusters of placements.
+	placed bool
 	// notes are facts that need no further words.
 	notes  []string
 	addOn  []condition
@@ -43,50 +58,176 @@ type object struct {
 	conditions            []condition
 }
 
-// pod is a pod of the add-on.
+// pod is a pod of the add-on, or any other on the hub.
 type pod struct {
+	object                   *corev1.Pod
 	cluster, namespace, name string
-	// problem tells why the pod is not ready; it is empty for one that is.
+	// owned is true if a ManifestWork of the add-on has the pod's workload.
+	owned, ready bool
+	// problem tells why the pod is not ready or that it has restarted. Otherwise it is empty.
 	problem string
-	logs    []logTail
+	// unknownImages are the images of its containers that the sandbox does not know.
+	unknownImages []string
+	logs          []logTail
 }
 
-// logTail is the end of the log of a container.
-type logTail struct{ container, lines string }
+// rank orders pods by what a reader wants to see first.
+func (p *pod) rank() int {
+	rank := 0
+	if p.problem == "" {
+		rank += 2
+	}
+	if !p.owned {
+		rank++
+	}
+	return rank
+}
+
+// sortPods puts pods with a problem first, and of equal ones those of the add-on.
+func sortPods(pods []pod) {
+	slices.SortStableFunc(pods, func(a, b pod) int { return cmp.Compare(a.rank(), b.rank()) })
+}
+
+// logTail is the end of the log of a container, of its present or its previous run.
+type logTail struct {
+	container string
+	previous  bool
+	lines     string
+}
 
 // event is a warning event.
 type event struct{ cluster, object, reason, message string }
 
-// String returns the report's text, a line or a few for each finding.
-func (r report) String() string {
+// String returns the report's text, a line or a few for each finding: first what makes waiting hopeless and
+// what else is missing, then the pods that are not ready or have restarted.
+func (r *report) String() string {
 	var b strings.Builder
-	for _, note := range r.notes {
-		fmt.Fprintf(&b, "%s\n", note)
+	for _, line := range slices.Concat(r.hopeless(), r.remarks()) {
+		fmt.Fprintln(&b, line)
 	}
+	pods := slices.Clone(r.pods)
+	sortPods(pods)
+	healthy := slices.IndexFunc(pods, func(p pod) bool { return p.problem == "" })
+	if healthy < 0 {
+		healthy = len(pods)
+	}
+	logLines := writePods(&b, pods[:healthy], troubledLines, maxLogLines)
 	writeConditions(&b, fmt.Sprintf("ManagedClusterAddOn %s/%s:", r.cluster, r.addon), r.addOn)
 	for _, w := range r.works {
-		writeConditions(&b, fmt.Sprintf("ManifestWork %s/%s:", w.namespace, w.name), w.conditions)
-		for _, o := range w.objects {
-			for _, c := range o.conditions {
-				if c.Status != metav1.ConditionTrue && c.Type != "StatusFeedbackSynced" {
-					fmt.Fprintf(&b, "  %s %s: %s\n", o.kind, join(o.namespace, o.name), c)
-				}
-			}
-		}
+		w.write(&b)
 	}
-	for _, p := range r.pods {
-		fmt.Fprintf(&b, "pod %s on %s: %s\n", join(p.namespace, p.name), p.cluster, cmp.Or(p.problem, "ready"))
-		for _, tail := range p.logs {
-			fmt.Fprintf(&b, "  the end of the log of its container %s:\n", tail.container)
-			for line := range strings.Lines(tail.lines) {
-				fmt.Fprintf(&b, "    %s\n", strings.TrimRight(line, "\r\n"))
-			}
-		}
-	}
+	writePods(&b, pods[healthy:], readyLines, logLines)
 	for _, e := range r.events {
 		fmt.Fprintf(&b, "warning on %s: %s: %s: %s\n", e.cluster, e.object, e.reason, e.message)
 	}
-	return b.String()
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// remarks returns what is missing without making waiting hopeless, and the notes.
+func (r *report) remarks() []string {
+	var remarks []string
+	if r.notEnabled && r.placed {
+		remarks = append(remarks, fmt.Sprintf("the hub has no ManagedClusterAddOn %s/%s: does a placement of the ClusterManagementAddOn select the cluster?",
+			r.cluster, r.addon))
+	}
+	if r.noWorks && !r.unmanaged && !r.notEnabled {
+		remarks = append(remarks, "the hub has no ManifestWork of the add-on: does its manager run, and does it support this cluster?")
+	}
+	return append(remarks, r.notes...)
+}
+
+// hopeless returns why the add-on cannot become available unless the test does more. It is empty if waiting
+// may help.
+func (r *report) hopeless() []string {
+	var reasons []string
+	if r.unmanaged {
+		reasons = append(reasons, fmt.Sprintf("the hub has no ClusterManagementAddOn %s: apply it, or correct the add-on's name", r.addon))
+	}
+	if r.notEnabled && !r.placed {
+		reasons = append(reasons, fmt.Sprintf("the hub has no ManagedClusterAddOn %s/%s: call Enable", r.cluster, r.addon))
+	}
+	if slices.ContainsFunc(r.pods, func(p pod) bool { return p.owned && p.ready }) {
+		return reasons // this pod may be the one that counts
+	}
+	for _, p := range r.pods {
+		// without a ManifestWork those on the hub count, because the manager may be among them
+		if !p.owned && !r.noWorks {
+			continue
+		}
+		for _, image := range p.unknownImages {
+			reason := fmt.Sprintf("the image %q is not known to the sandbox: add the option Image(%q, GoMain(PACKAGE)), or Dir or Archive instead of GoMain", image, image)
+			if !slices.Contains(reasons, reason) {
+				reasons = append(reasons, reason)
+			}
+		}
+	}
+	return reasons
+}
+
+// writePods writes the pods with lines of the log of each container, at most budget lines of all logs. It
+// returns the rest of the budget.
+func writePods(b *strings.Builder, pods []pod, lines, budget int) int {
+	for _, p := range pods {
+		state := p.problem
+		if state == "" {
+			state = "ready"
+		}
+		fmt.Fprintf(b, "pod %s on %s: %s\n", join(p.namespace, p.name), p.cluster, state)
+		for _, tail := range p.logs {
+			excerpt := excerpt(tail.lines, min(lines, budget))
+			if len(excerpt) == 0 {
+				continue
+			}
+			budget -= len(excerpt)
+			run := ""
+			if tail.previous {
+				run = " before its last restart"
+			}
+			fmt.Fprintf(b, "  the end of the log of its container %s%s:\n", tail.container, run)
+			for _, line := range excerpt {
+				fmt.Fprintf(b, "    %s\n", line)
+			}
+		}
+	}
+	return budget
+}
+
+// excerpt returns at most n lines of a log: the last ones, or those around the message of a Go panic, which
+// a long stack follows.
+func excerpt(log string, n int) []string {
+	lines := strings.Split(strings.TrimRight(log, "\r\n"), "\n")
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], "\r")
+	}
+	start := max(0, len(lines)-n)
+	panicked := slices.IndexFunc(lines, func(line string) bool {
+		return strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ")
+	})
+	if panicked >= 0 {
+		start = min(start, max(0, panicked-n/4))
+	}
+	return lines[start:min(len(lines), start+n)]
+}
+
+// firstLines returns the first n lines of a text. A further one tells how many it has left out.
+func firstLines(text string, n int) string {
+	lines := strings.Split(text, "\n")
+	if more := len(lines) - n; more > 0 {
+		lines = append(lines[:n], fmt.Sprintf("(%d more lines)", more))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// write writes the conditions of the work, and those of its objects that are not True.
+func (w work) write(b *strings.Builder) {
+	writeConditions(b, fmt.Sprintf("ManifestWork %s/%s:", w.namespace, w.name), w.conditions)
+	for _, o := range w.objects {
+		for _, c := range o.conditions {
+			if c.Status != metav1.ConditionTrue && c.Type != "StatusFeedbackSynced" {
+				fmt.Fprintf(b, "  %s %s: %s\n", o.kind, join(o.namespace, o.name), c)
+			}
+		}
+	}
 }
 
 func writeConditions(b *strings.Builder, title string, conditions []condition) {
@@ -159,31 +300,71 @@ func (w work) owns(p *corev1.Pod) bool {
 	})
 }
 
-// podProblem returns why a pod is not ready. It is empty for one that is, or that has completed.
+// unknownImage is part of the message of a container that waits for an image that the sandbox does not know.
+const unknownImage = "is not known to the sandbox"
+
+// podOf returns what a pod of the cluster tells.
+func podOf(cluster string, p *corev1.Pod) pod {
+	result := pod{object: p, cluster: cluster, namespace: p.Namespace, name: p.Name, ready: isReady(p), problem: podProblem(p)}
+	images := map[string]string{}
+	for _, c := range append(slices.Clone(p.Spec.InitContainers), p.Spec.Containers...) {
+		images[c.Name] = c.Image
+	}
+	for _, c := range containerStatuses(p) {
+		if c.State.Waiting != nil && strings.Contains(c.State.Waiting.Message, unknownImage) {
+			result.unknownImages = append(result.unknownImages, images[c.Name])
+		}
+	}
+	return result
+}
+
+func containerStatuses(p *corev1.Pod) []corev1.ContainerStatus {
+	return append(slices.Clone(p.Status.InitContainerStatuses), p.Status.ContainerStatuses...)
+}
+
+func isReady(p *corev1.Pod) bool {
+	return slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+// podProblem returns why a pod is not ready, or that it has restarted. It is empty for one that has completed.
 func podProblem(p *corev1.Pod) string {
 	if p.Status.Phase == corev1.PodSucceeded {
 		return ""
 	}
+	if isReady(p) {
+		return restarts(p)
+	}
 	var problems []string
-	ready := false
 	for _, c := range p.Status.Conditions {
-		ready = ready || c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
 			problems = append(problems, "not scheduled: "+because(c.Reason, c.Message))
 		}
 	}
-	if ready {
-		return ""
-	}
 	if p.Status.Reason != "" {
 		problems = append(problems, because(p.Status.Reason, p.Status.Message))
 	}
-	for _, c := range append(slices.Clone(p.Status.InitContainerStatuses), p.Status.ContainerStatuses...) {
+	for _, c := range containerStatuses(p) {
 		if problem := containerProblem(c); problem != "" {
 			problems = append(problems, fmt.Sprintf("container %s: %s", c.Name, problem))
 		}
 	}
 	return strings.Join(append([]string{string(p.Status.Phase)}, problems...), "; ")
+}
+
+// restarts returns which containers of a ready pod have restarted. It is empty if none has.
+func restarts(p *corev1.Pod) string {
+	var all []string
+	for _, c := range containerStatuses(p) {
+		if last := c.LastTerminationState.Terminated; c.RestartCount > 0 && last != nil {
+			all = append(all, fmt.Sprintf("container %s: %d restarts, last exit code %d", c.Name, c.RestartCount, last.ExitCode))
+		}
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return "ready; " + strings.Join(all, "; ")
 }
 
 func containerProblem(c corev1.ContainerStatus) string {

@@ -1,6 +1,9 @@
 package sandboxtest
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -9,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"open-cluster-management.io/helloworld-addon/sandbox/apply"
+	"open-cluster-management.io/helloworld-addon/sandbox/node/plan"
 )
 
 const workYAML = `
@@ -37,14 +41,31 @@ func decodeOne(t *testing.T, text string) *unstructured.Unstructured {
 	return objects[0]
 }
 
+// numbered returns the lines line 0, line 1 and so on.
+func numbered(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "line %d\n", i)
+	}
+	return b.String()
+}
+
+// indented returns the lines of a log from the n-th on as a report has them.
+func indented(log string, n int) string {
+	return "    " + strings.Join(strings.SplitAfter(strings.TrimSuffix(log, "\n"), "\n")[n:], "    ") + "\n"
+}
+
 func TestReport(t *testing.T) {
 	full := report{
-		addon: "app", cluster: "cluster1", notes: []string{"a note"},
+		addon: "app", cluster: "cluster1", notes: []string{"a note"}, notEnabled: true,
 		addOn: []condition{{Type: "Available", Status: "False", Reason: "NoLease", Message: "no lease"}},
 		works: []work{workOf(decodeOne(t, workYAML))},
 		pods: []pod{
-			{cluster: "cluster1", namespace: "ns", name: "app-1", problem: "Pending", logs: []logTail{{"main", "one\r\ntwo\n"}}},
-			{cluster: "hub", namespace: "m", name: "manager-1"},
+			{cluster: "hub", namespace: "m", name: "other-1", problem: "Failed"},
+			{cluster: "hub", namespace: "m", name: "manager-1", logs: []logTail{{container: "main", lines: numbered(30)}}},
+			{cluster: "cluster1", namespace: "ns", name: "app-1", problem: "Pending", owned: true, logs: []logTail{
+				{container: "main", previous: true, lines: "one\r\ntwo\n"}, {container: "main", lines: "three\n"}}},
+			{cluster: "cluster1", namespace: "ns", name: "app-2", owned: true},
 		},
 		events: []event{eventOf("cluster1", &corev1.Event{Reason: "Failed", Message: "no\nimage", Count: 3,
 			InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: "ns", Name: "app-1"}})},
@@ -54,27 +75,126 @@ func TestReport(t *testing.T) {
 		report report
 		want   string
 	}{
-		{"nothing yet", report{addon: "app", cluster: "cluster1"}, "ManagedClusterAddOn cluster1/app:\n  no conditions\n"},
-		{"everything; of objects only what is wrong", full, `a note
+		{"nothing yet", report{addon: "app", cluster: "cluster1"}, "ManagedClusterAddOn cluster1/app:\n  no conditions"},
+		{"its manager does nothing", report{addon: "app", cluster: "cluster1", noWorks: true},
+			"the hub has no ManifestWork of the add-on: does its manager run, and does it support this cluster?\nManagedClusterAddOn cluster1/app:\n  no conditions"},
+		{"not applied: its manager has nothing to do", report{addon: "app", cluster: "cluster1", unmanaged: true, noWorks: true},
+			"the hub has no ClusterManagementAddOn app: apply it, or correct the add-on's name\nManagedClusterAddOn cluster1/app:\n  no conditions"},
+		{"not enabled by a placement", report{addon: "app", cluster: "cluster1", notEnabled: true, placed: true, noWorks: true},
+			"the hub has no ManagedClusterAddOn cluster1/app: does a placement of the ClusterManagementAddOn select the cluster?\n" +
+				"ManagedClusterAddOn cluster1/app:\n  no conditions"},
+		{"the lines of all logs are limited", report{addon: "app", cluster: "cluster1", pods: []pod{
+			{cluster: "hub", name: "a", problem: "Failed", logs: slices.Repeat([]logTail{{container: "c", lines: numbered(100)}}, 5)},
+			{cluster: "hub", name: "b", logs: []logTail{{container: "c", lines: numbered(100)}}}}},
+			"pod a on hub: Failed\n" + strings.Repeat("  the end of the log of its container c:\n"+indented(numbered(100), 80), 4) +
+				"ManagedClusterAddOn cluster1/app:\n  no conditions\npod b on hub: ready"},
+		{"everything; of objects only what is wrong; pods with a problem come first", full, `the hub has no ManagedClusterAddOn cluster1/app: call Enable
+a note
+pod ns/app-1 on cluster1: Pending
+  the end of the log of its container main before its last restart:
+    one
+    two
+  the end of the log of its container main:
+    three
+pod m/other-1 on hub: Failed
 ManagedClusterAddOn cluster1/app:
   Available=False NoLease: no lease
 ManifestWork cluster1/addon-app-deploy-0:
   Applied=False AppliedManifestWorkFailed: Failed to apply manifest work
   Deployment ns/app: Available=False ResourceNotAvailable: not there
   ClusterRole app: Applied=False AppliedManifestFailed: forbidden
-pod ns/app-1 on cluster1: Pending
-  the end of the log of its container main:
-    one
-    two
+pod ns/app-2 on cluster1: ready
 pod m/manager-1 on hub: ready
-warning on cluster1: Pod ns/app-1: Failed: no image (3 times)
-`},
+  the end of the log of its container main:
+` + indented(numbered(30), 20) + `warning on cluster1: Pod ns/app-1: Failed: no image (3 times)`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if diff := cmp.Diff(test.want, test.report.String()); diff != "" {
 				t.Errorf("String (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestHopeless(t *testing.T) {
+	const (
+		image = `the image "app:v1" is not known to the sandbox: add the option Image("app:v1", GoMain(PACKAGE)), or Dir or Archive instead of GoMain`
+		name  = "the hub has no ClusterManagementAddOn app: apply it, or correct the add-on's name"
+		call  = "the hub has no ManagedClusterAddOn cluster1/app: call Enable"
+	)
+	waiting := pod{cluster: "cluster1", owned: true, problem: "Pending", unknownImages: []string{"app:v1"}}
+	manager := pod{cluster: "hub", problem: "Pending", unknownImages: []string{"app:v1"}}
+	for _, test := range []struct {
+		name   string
+		report report
+		want   []string
+	}{
+		{"nothing yet", report{noWorks: true}, nil},
+		{"no ClusterManagementAddOn, and not enabled", report{unmanaged: true, notEnabled: true, noWorks: true}, []string{name, call}},
+		{"not enabled by a placement yet", report{notEnabled: true, placed: true}, nil},
+		{"its pods have an unknown image", report{pods: []pod{waiting, waiting}}, []string{image}},
+		{"another pod of it is ready, which may count", report{pods: []pod{waiting, {cluster: "cluster1", owned: true, ready: true}}}, nil},
+		{"a pod on the hub is ready, which does not count", report{pods: []pod{waiting, {cluster: "hub", ready: true}}}, []string{image}},
+		{"it crashes, which may end", report{pods: []pod{{owned: true, problem: "Running; container main: waiting: CrashLoopBackOff"}}}, nil},
+		{"its manager on the hub has an unknown image", report{noWorks: true, pods: []pod{manager}}, []string{image}},
+		{"something else on the hub has one", report{pods: []pod{manager}}, nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			test.report.addon, test.report.cluster = "app", "cluster1"
+			if diff := cmp.Diff(test.want, test.report.hopeless()); diff != "" {
+				t.Errorf("hopeless (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestUnknownImages takes the message of the sandbox's node.
+func TestUnknownImages(t *testing.T) {
+	for _, test := range []struct {
+		policy  corev1.PullPolicy
+		known   []string
+		similar string
+	}{{corev1.PullIfNotPresent, nil, ""}, {corev1.PullNever, []string{"other"}, "app:v2"}} {
+		container := corev1.Container{Name: "main", Image: "app:v1", ImagePullPolicy: test.policy}
+		reason, cause := plan.MissingImage(container, test.known, test.similar)
+		waiting := corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: "Back-off: " + cause.Error()}}
+		got := podOf("cluster1", &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "side", Image: "side:v1"}, container}},
+			Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{Name: "side"}, {Name: "main", State: waiting}}}})
+		if diff := cmp.Diff([]string{"app:v1"}, got.unknownImages); diff != "" {
+			t.Errorf("%s: unknown images (-want +got):\n%s", reason, diff)
+		}
+	}
+}
+
+func TestExcerpt(t *testing.T) {
+	stack := strings.Split(strings.TrimSuffix("begin\nwork\npanic: no table\n\n"+numbered(30), "\n"), "\n")
+	for _, test := range []struct {
+		name, log string
+		n         int
+		want      []string
+	}{
+		{"a short log", "one\r\ntwo\n", 3, []string{"one", "two"}},
+		{"the end of a long one", "one\ntwo\nthree", 2, []string{"two", "three"}},
+		{"the message of a panic, and a quarter before", strings.Join(stack, "\n"), 4, stack[1:5]},
+		{"a panic whose stack is short", "one\ntwo\npanic: x\nstack", 3, []string{"two", "panic: x", "stack"}},
+		{"no line is left", "panic: x\ny", 0, []string{}},
+	} {
+		if diff := cmp.Diff(test.want, excerpt(test.log, test.n)); diff != "" {
+			t.Errorf("%s: excerpt (-want +got):\n%s", test.name, diff)
+		}
+	}
+}
+
+func TestFirstLines(t *testing.T) {
+	for _, test := range []struct {
+		name, text, want string
+	}{
+		{"few", "a\nb", "a\nb"},
+		{"many", "a\nb\nc\nd", "a\nb\n(2 more lines)"},
+	} {
+		if got := firstLines(test.text, 2); got != test.want {
+			t.Errorf("%s: firstLines = %q, want %q", test.name, got, test.want)
+		}
 	}
 }
 
@@ -104,6 +224,9 @@ func TestPodProblem(t *testing.T) {
 		want   string
 	}{
 		{"ready", corev1.PodStatus{Phase: "Running", Conditions: []corev1.PodCondition{{Type: "Ready", Status: "True"}}}, ""},
+		{"ready again", corev1.PodStatus{Phase: "Running", Conditions: []corev1.PodCondition{{Type: "Ready", Status: "True"}},
+			ContainerStatuses: []corev1.ContainerStatus{{Name: "main", RestartCount: 2, LastTerminationState: corev1.ContainerState{
+				Terminated: &corev1.ContainerStateTerminated{ExitCode: 2}}}}}, "ready; container main: 2 restarts, last exit code 2"},
 		{"completed", corev1.PodStatus{Phase: "Succeeded", Conditions: []corev1.PodCondition{{Type: "Ready", Status: "False"}}}, ""},
 		{"not scheduled", corev1.PodStatus{Phase: "Pending", Conditions: []corev1.PodCondition{
 			{Type: "PodScheduled", Status: "False", Reason: "Unschedulable", Message: "0/1 nodes"}}}, "Pending; not scheduled: Unschedulable: 0/1 nodes"},
