@@ -39,7 +39,7 @@ func child(t *testing.T, test string, env ...string) (cmd *exec.Cmd, temporary s
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(temporary) })
 	// the deadline comes soon, so that WaitAvailable does not wait for long
-	cmd = exec.CommandContext(t.Context(), "go", "test", "-trimpath", "-tags", "sandbox", "-count=1", "-timeout=75s", "-v", "-run", "^"+test+"$", "./testdata/child")
+	cmd = exec.CommandContext(t.Context(), "go", "test", "-trimpath", "-tags", "sandbox", "-count=1", "-timeout=75s", "-parallel=3", "-v", "-run", "^"+test+"$", "./testdata/child")
 	cmd.Env = append(append(os.Environ(), "TMPDIR="+temporary, "OCM_SANDBOX="+command, "OCM_SANDBOX_USE=", "OCM_SANDBOX_KEEP="), env...)
 	return cmd, temporary
 }
@@ -88,7 +88,8 @@ func TestWhyAnAddonIsNotAvailable(t *testing.T) {
 		t.Fatalf("a test of a broken add-on has passed:\n%s", out)
 	}
 	for _, want := range []string{
-		"the add-on broken is not available on cluster1 after ",
+		"the add-on broken cannot become available on cluster1 (waited ",
+		`the image "example.com/no-such-image:v1" is not known to the sandbox: add the option Image("example.com/no-such-image:v1", `,
 		"ManagedClusterAddOn cluster1/broken:\n", "  Available=False",
 		"ManifestWork cluster1/addon-broken-deploy-0:\n", "  Applied=False AppliedManifestWorkFailed",
 		"  Service open-cluster-management-agent-addon/refused: Applied=False",
@@ -102,7 +103,10 @@ func TestWhyAnAddonIsNotAvailable(t *testing.T) {
 			t.Errorf("the message has no %q", want)
 		}
 	}
-	if t.Failed() {
+	if strings.Contains(out, "the add-on broken on cluster1:") {
+		t.Error("the add-on that WaitAvailable has reported is reported again")
+	}
+	if t.Failed() || testing.Verbose() {
 		t.Log(out)
 	}
 	for _, pattern := range []string{
@@ -113,6 +117,32 @@ func TestWhyAnAddonIsNotAvailable(t *testing.T) {
 		if err != nil || len(files) != 1 {
 			t.Errorf("%s is not kept: %q, %v", pattern, files, err)
 		}
+	}
+	requireEmpty(t, temporary)
+}
+
+// TestStumbles checks what an author reads after the usual mistakes.
+func TestStumbles(t *testing.T) {
+	kept := t.TempDir()
+	cmd, temporary := child(t, "TestStumbles", "OCM_SANDBOX_KEEP="+kept)
+	output, err := cmd.CombinedOutput()
+	out := string(output)
+	if err == nil {
+		t.Fatalf("a test that fails has passed:\n%s", out)
+	}
+	for _, want := range []string{
+		"the add-on missing cannot become available on local-cluster (waited ",
+		"s): the hub has no ClusterManagementAddOn missing: apply it, or correct the add-on's name\n",
+		"the hub has no ManagedClusterAddOn local-cluster/missing: call Enable\n",
+		"hub: apply App one: the cluster has no such kind, also after ", "s: apply its CRD before, or correct apiVersion and kind: no matches for kind \"App\" in version \"example.com/v1\"",
+		"after 20s: the agent has reported nothing",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the output has no %q", want)
+		}
+	}
+	if t.Failed() || testing.Verbose() {
+		t.Log(out)
 	}
 	requireEmpty(t, temporary)
 }

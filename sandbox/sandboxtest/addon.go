@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -16,6 +15,13 @@ import (
 
 // AvailableTimeout is the time that WaitAvailable waits.
 const AvailableTimeout = 2 * time.Minute
+
+const (
+	// hopelessAfter is the time after which WaitAvailable ends if waiting is hopeless: until then another
+	// goroutine of the test may apply what is missing. hopelessPeriod is the period of checking that.
+	hopelessAfter  = 15 * time.Second
+	hopelessPeriod = 5 * time.Second
+)
 
 var (
 	addOns                 = ocmResource("addon", "v1alpha1", "managedclusteraddons")
@@ -47,17 +53,21 @@ func (s *Sandbox) Enable(t testing.TB, addon string, clusters ...string) {
 
 // WaitAvailable waits until an add-on is available on managed clusters, by default on all: until the
 // condition Available of its ManagedClusterAddOn on the first hub is True. After AvailableTimeout, or
-// shortly before the deadline of go test, it fails the test. Its message has what explains the failure: the
-// conditions of the ManagedClusterAddOn and of the add-on's ManifestWorks, the add-on's pods with the reason
-// why they are not ready and the last lines of their logs, the same of the pods on the hub, and warning
-// events.
+// shortly before the deadline of go test, it fails the test. After 15 s it fails the test also if waiting is
+// hopeless: the hub has no ClusterManagementAddOn or no ManagedClusterAddOn of the add-on, or the sandbox
+// does not know the image of its pods.
+//
+// Its message has what explains the failure: the pods that are not ready or have restarted, with the reason
+// and the last lines of their logs; the conditions of the ManagedClusterAddOn and of the add-on's
+// ManifestWorks; the other pods of the add-on and of the hub, with fewer lines; and warning events.
 func (s *Sandbox) WaitAvailable(t testing.TB, addon string, clusters ...string) {
 	t.Helper()
 	names := s.namesOr(t, clusters)
 	ctx, cancel := waitContext(t, AvailableTimeout)
 	defer cancel()
+	grace := time.Now().Add(hopelessAfter)
 	for _, cluster := range names {
-		if err := s.waitAvailable(ctx, addon, cluster); err != nil {
+		if _, err := s.waitAvailable(ctx, grace, addon, cluster); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -78,25 +88,51 @@ func (s *Sandbox) namesOr(t testing.TB, names []string) []string {
 	return names
 }
 
-// waitAvailable waits until the add-on is available on the cluster. The error, after ctx has ended, is the
-// report.
-func (s *Sandbox) waitAvailable(ctx context.Context, addon, cluster string) error {
+// waitAvailable waits until the add-on is available on the cluster. The error, after ctx has ended or if
+// waiting is hopeless after grace, has the text of the report.
+func (s *Sandbox) waitAvailable(ctx context.Context, grace time.Time, addon, cluster string) (*report, error) {
 	client, err := dynamic.NewForConfig(s.Hub().config)
 	if err != nil {
-		return fmt.Errorf("create a client: %w", err)
+		return nil, fmt.Errorf("create a client: %w", err)
 	}
-	err = poll(ctx, func(ctx context.Context) error {
+	check := func(ctx context.Context) error {
 		object, err := client.Resource(addOns).Namespace(cluster).Get(ctx, addon, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
 		return available(object)
+	}
+	return await(ctx, grace, check, func(ctx context.Context) *report { return s.inspect(ctx, addon, cluster) })
+}
+
+// await calls check until it returns nil, ctx ends, or a report after grace tells that waiting is hopeless. The
+// error has the text of the report that it returns.
+func await(ctx context.Context, grace time.Time, check func(context.Context) error, inspect func(context.Context) *report) (*report, error) {
+	started := time.Now()
+	waiting, stop := context.WithCancel(ctx)
+	defer stop()
+	var hopeless *report
+	err := poll(waiting, func(ctx context.Context) error {
+		err := check(ctx)
+		if err == nil || time.Now().Before(grace) {
+			return err
+		}
+		if r := inspect(ctx); len(r.hopeless()) > 0 {
+			hopeless = r
+			stop()
+		}
+		grace = time.Now().Add(hopelessPeriod)
+		return err
 	})
 	if err == nil {
-		return nil
+		return nil, nil
 	}
-	r := s.inspect(context.WithoutCancel(ctx), addon, cluster)
-	return fmt.Errorf("the add-on %s is not available on %s %w\n%s", addon, cluster, err, strings.TrimSuffix(r.String(), "\n"))
+	if r := hopeless; r != nil {
+		return r, fmt.Errorf("the add-on %s cannot become available on %s (waited %s): %s", r.addon, r.cluster,
+			time.Since(started).Round(time.Second), firstLines(r.String(), maxReportLines))
+	}
+	r := inspect(context.WithoutCancel(ctx))
+	return r, fmt.Errorf("the add-on %s is not available on %s %w\n%s", r.addon, r.cluster, err, firstLines(r.String(), maxReportLines))
 }
 
 // available returns an error unless the condition Available of an object is True.

@@ -5,6 +5,8 @@
 package child
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -52,9 +54,35 @@ func TestSleeps(t *testing.T) {
 func TestBroken(t *testing.T) {
 	s := sandboxtest.Start(t, sandboxtest.Clusters(1), sandboxtest.Image("example.com/crash", sandboxtest.GoMain("../crash")))
 	tell(s)
-	s.Hub().ApplyFiles(t, ".")
+	s.Hub().ApplyFiles(t, "broken.yaml")
 	s.Enable(t, "broken", "cluster1")
 	s.WaitAvailable(t, "broken", "cluster1")
+}
+
+// TestStumbles has three tests that fail, each by a mistake in the test or in the add-on: an add-on that is neither
+// applied nor enabled, a kind without a CRD, and an agent that panics while the test waits for what it does.
+func TestStumbles(t *testing.T) {
+	s := sandboxtest.Start(t, sandboxtest.Clusters(0), sandboxtest.HubAs("local-cluster"),
+		sandboxtest.Image("example.com/crash", sandboxtest.GoMain("../crash")))
+	tell(s)
+	for name, stumble := range map[string]func(t *testing.T){
+		"missing": func(t *testing.T) { s.WaitAvailable(t, "missing") },
+		"kind": func(t *testing.T) {
+			s.Hub().ApplyYAML(t, "{apiVersion: example.com/v1, kind: App, metadata: {name: one}}")
+		},
+		"panic": func(t *testing.T) {
+			s.Hub().ApplyFiles(t, "panicking.yaml")
+			s.Enable(t, "panicking")
+			sandboxtest.Eventually(t, 20*time.Second, func(context.Context) error { return errors.New("the agent has reported nothing") })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			started := time.Now()
+			t.Cleanup(func() { t.Logf("it took %s", time.Since(started).Round(time.Second)) })
+			stumble(t)
+		})
+	}
 }
 
 func tell(s *sandboxtest.Sandbox) {
