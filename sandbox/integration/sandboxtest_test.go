@@ -141,6 +141,11 @@ func TestStumbles(t *testing.T) {
 			t.Errorf("the output has no %q", want)
 		}
 	}
+	report := regexp.MustCompile(`(?s)the add-on panicking on local-cluster:\n *pod open-cluster-management-agent-addon/panicking-.*?` +
+		`the end of the log of its container agent.*? panic: no table\n.* goroutine 1 .*ManagedClusterAddOn local-cluster/panicking:\n.*the sandbox's logs, events and objects are kept in `)
+	if !report.MatchString(out) {
+		t.Error("the log of the agent that panics is not shown before the directory of what is kept")
+	}
 	if t.Failed() || testing.Verbose() {
 		t.Log(out)
 	}

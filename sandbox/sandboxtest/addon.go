@@ -67,7 +67,8 @@ func (s *Sandbox) WaitAvailable(t testing.TB, addon string, clusters ...string) 
 	defer cancel()
 	grace := time.Now().Add(hopelessAfter)
 	for _, cluster := range names {
-		if _, err := s.waitAvailable(ctx, grace, addon, cluster); err != nil {
+		if r, err := s.waitAvailable(ctx, grace, addon, cluster); err != nil {
+			s.reported.add(t.Name(), r)
 			t.Fatal(err)
 		}
 	}

@@ -9,9 +9,13 @@ import (
 	"testing"
 )
 
-// keep collects logs, events and objects of the sandbox for a test that failed, and logs where they are.
+// keep logs reports of the add-ons for a test that failed, collects logs, events and objects of the sandbox, and
+// logs where they are.
 func (s *Sandbox) keep(t testing.TB) {
 	t.Helper()
+	for _, text := range s.summary(context.WithoutCancel(t.Context()), s.reported.take(t.Name())) {
+		t.Log(text)
+	}
 	dir, err := keepDir(t)
 	if err != nil {
 		t.Logf("cannot keep the logs of the sandbox: %v", err)

@@ -36,7 +36,8 @@ type Sandbox struct {
 	hubs, clusters []*Cluster
 	// holder runs as long as the sandbox, and ends it when its standard input ends. It is nil for a
 	// sandbox that is left running.
-	holder *holder
+	holder   *holder
+	reported reports
 }
 
 // Start starts a sandbox for the test and ends it with the test. It returns when all clusters have joined

@@ -48,8 +48,9 @@ func Main(m *testing.M, opts ...Option) {
 	os.Exit(code) //nolint:forbidigo // as documented, so that TestMain needs one line
 }
 
-// Shared returns the sandbox that all tests of the package share. If the test fails, its logs and objects
-// as they are then are kept. It needs a TestMain that calls Main.
+// Shared returns the sandbox that all tests of the package share. If the test fails, its output has reports of
+// enabled add-ons, and the sandbox's logs and objects as they are then are kept. It needs a TestMain that calls
+// Main.
 func Shared(t testing.TB) *Sandbox {
 	t.Helper()
 	s, err := startShared(t)
