@@ -67,8 +67,8 @@ func (s *Sandbox) WaitAvailable(t testing.TB, addon string, clusters ...string) 
 	defer cancel()
 	grace := time.Now().Add(hopelessAfter)
 	for _, cluster := range names {
-		if r, err := s.waitAvailable(ctx, grace, addon, cluster); err != nil {
-			s.reported.add(t.Name(), r)
+		if err := s.waitAvailable(ctx, grace, addon, cluster); err != nil {
+			s.reported.add(t.Name(), addon)
 			t.Fatal(err)
 		}
 	}
@@ -91,10 +91,10 @@ func (s *Sandbox) namesOr(t testing.TB, names []string) []string {
 
 // waitAvailable waits until the add-on is available on the cluster. The error, after ctx has ended or if
 // waiting is hopeless after grace, has the text of the report.
-func (s *Sandbox) waitAvailable(ctx context.Context, grace time.Time, addon, cluster string) (*report, error) {
+func (s *Sandbox) waitAvailable(ctx context.Context, grace time.Time, addon, cluster string) error {
 	client, err := dynamic.NewForConfig(s.Hub().config)
 	if err != nil {
-		return nil, fmt.Errorf("create a client: %w", err)
+		return fmt.Errorf("create a client: %w", err)
 	}
 	check := func(ctx context.Context) error {
 		object, err := client.Resource(addOns).Namespace(cluster).Get(ctx, addon, metav1.GetOptions{})
@@ -107,8 +107,8 @@ func (s *Sandbox) waitAvailable(ctx context.Context, grace time.Time, addon, clu
 }
 
 // await calls check until it returns nil, ctx ends, or a report after grace tells that waiting is hopeless. The
-// error has the text of the report that it returns.
-func await(ctx context.Context, grace time.Time, check func(context.Context) error, inspect func(context.Context) *report) (*report, error) {
+// error has the text of the report.
+func await(ctx context.Context, grace time.Time, check func(context.Context) error, inspect func(context.Context) *report) error {
 	started := time.Now()
 	waiting, stop := context.WithCancel(ctx)
 	defer stop()
@@ -126,14 +126,14 @@ func await(ctx context.Context, grace time.Time, check func(context.Context) err
 		return err
 	})
 	if err == nil {
-		return nil, nil
+		return nil
 	}
 	if r := hopeless; r != nil {
-		return r, fmt.Errorf("the add-on %s cannot become available on %s (waited %s): %s", r.addon, r.cluster,
+		return fmt.Errorf("the add-on %s cannot become available on %s (waited %s): %s", r.addon, r.cluster,
 			time.Since(started).Round(time.Second), firstLines(r.String(), maxReportLines))
 	}
 	r := inspect(context.WithoutCancel(ctx))
-	return r, fmt.Errorf("the add-on %s is not available on %s %w\n%s", r.addon, r.cluster, err, firstLines(r.String(), maxReportLines))
+	return fmt.Errorf("the add-on %s is not available on %s %w\n%s", r.addon, r.cluster, err, firstLines(r.String(), maxReportLines))
 }
 
 // available returns an error unless the condition Available of an object is True.

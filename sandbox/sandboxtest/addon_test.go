@@ -32,7 +32,7 @@ func TestAwait(t *testing.T) {
 				started := time.Now()
 				ctx, cancel := context.WithTimeout(t.Context(), timeout)
 				defer cancel()
-				_, err := await(ctx, started.Add(hopelessAfter), func(context.Context) error {
+				err := await(ctx, started.Add(hopelessAfter), func(context.Context) error {
 					if time.Since(started) < test.available {
 						return errors.New("not yet")
 					}

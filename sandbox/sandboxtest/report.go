@@ -130,7 +130,7 @@ func (r *report) remarks() []string {
 		remarks = append(remarks, fmt.Sprintf("the hub has no ManagedClusterAddOn %s/%s: does a placement of the ClusterManagementAddOn select the cluster?",
 			r.cluster, r.addon))
 	}
-	if r.noWorks && !r.unmanaged && !r.notEnabled {
+	if r.noWorks && !r.notEnabled && len(r.hopeless()) == 0 {
 		remarks = append(remarks, "the hub has no ManifestWork of the add-on: does its manager run, and does it support this cluster?")
 	}
 	return append(remarks, r.notes...)

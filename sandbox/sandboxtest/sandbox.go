@@ -37,7 +37,7 @@ type Sandbox struct {
 	// holder runs as long as the sandbox, and ends it when its standard input ends. It is nil for a
 	// sandbox that is left running.
 	holder   *holder
-	reported reports
+	reported reported
 }
 
 // Start starts a sandbox for the test and ends it with the test. It returns when all clusters have joined

@@ -24,50 +24,45 @@ const (
 // enabled is an add-on that is enabled on a cluster.
 type enabled struct{ addon, cluster string }
 
-// reports has the reports of WaitAvailable by the name of the test that they have failed.
-type reports struct {
+// reported has the names of the add-ons that WaitAvailable has reported, by the name of the test that this has
+// failed.
+type reported struct {
 	mutex  sync.Mutex
-	byTest map[string][]*report
+	byTest map[string][]string
 }
 
-// add records a report. That of an error without one is nil, and is ignored.
-func (rs *reports) add(test string, r *report) {
-	if r == nil {
-		return
+func (r *reported) add(test, addon string) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if r.byTest == nil {
+		r.byTest = map[string][]string{}
 	}
-	rs.mutex.Lock()
-	defer rs.mutex.Unlock()
-	if rs.byTest == nil {
-		rs.byTest = map[string][]*report{}
-	}
-	rs.byTest[test] = append(rs.byTest[test], r)
+	r.byTest[test] = append(r.byTest[test], addon)
 }
 
-// take returns the reports of a test and its subtests, and forgets them.
-func (rs *reports) take(test string) []*report {
-	rs.mutex.Lock()
-	defer rs.mutex.Unlock()
-	var taken []*report
-	for _, name := range slices.Sorted(maps.Keys(rs.byTest)) {
+// take returns the add-ons of a test and its subtests, and forgets them.
+func (r *reported) take(test string) []string {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	var taken []string
+	for _, name := range slices.Sorted(maps.Keys(r.byTest)) {
 		if name == test || strings.HasPrefix(name, test+"/") {
-			taken = append(taken, rs.byTest[name]...)
-			delete(rs.byTest, name)
+			taken = append(taken, r.byTest[name]...)
+			delete(r.byTest, name)
 		}
 	}
 	return taken
 }
 
-// summary returns texts about the add-ons that are enabled on the first hub, without those of the reports.
-func (s *Sandbox) summary(ctx context.Context, reported []*report) []string {
+// summary returns texts about the add-ons that are enabled on the first hub, without those that are known.
+func (s *Sandbox) summary(ctx context.Context, known []string) []string {
 	ctx, cancel := context.WithTimeout(ctx, inspectTimeout)
 	defer cancel()
 	all, err := s.enabled(ctx)
 	if err != nil {
 		return []string{fmt.Sprintf("cannot read which add-ons are enabled: %v", err)}
 	}
-	all = slices.DeleteFunc(all, func(e enabled) bool {
-		return slices.ContainsFunc(reported, func(r *report) bool { return e == enabled{r.addon, r.cluster} })
-	})
+	all = slices.DeleteFunc(all, func(e enabled) bool { return slices.Contains(known, e.addon) })
 	var inspected []*report
 	for _, e := range all[:min(len(all), maxInspected)] {
 		inspected = append(inspected, s.inspect(ctx, e.addon, e.cluster))

@@ -48,22 +48,15 @@ func TestSummarize(t *testing.T) {
 	}
 }
 
-func TestReportsOfATest(t *testing.T) {
-	var all reports
+func TestReported(t *testing.T) {
+	var all reported
 	for _, test := range []string{"TestA", "TestA/sub", "TestAB"} {
-		all.add(test, &report{addon: test})
+		all.add(test, "of "+test)
 	}
-	all.add("TestA", nil) // of an error without a report
-	taken := func(test string) (names []string) {
-		for _, r := range all.take(test) {
-			names = append(names, r.addon)
-		}
-		return names
+	if diff := cmp.Diff([]string{"of TestA", "of TestA/sub"}, all.take("TestA")); diff != "" {
+		t.Errorf("a test and its subtests (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"TestA", "TestA/sub"}, taken("TestA")); diff != "" {
-		t.Errorf("those of a test and its subtests (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string(nil), taken("TestA")); diff != "" {
+	if diff := cmp.Diff([]string(nil), all.take("TestA")); diff != "" {
 		t.Errorf("a further run of the test (-want +got):\n%s", diff)
 	}
 }
