@@ -42,7 +42,8 @@ func runController(ctx context.Context, getenv func(string) string) error {
 	values := func(*clusterv1.ManagedCluster, *addonv1beta1.ManagedClusterAddOn) (addonfactory.Values, error) {
 		return addonfactory.Values{"Image": image}, nil
 	}
-	// part of the user's name that the agent has on the hub; another name would give each agent a new certificate
+	// part of the user's name that the agent has on the hub. With a name that changes at each start of the controller, each
+	// agent would request a new certificate
 	const agentName = name + "-agent"
 	addon, err := addonfactory.NewAgentAddonFactory(name, manifests, "manifests").
 		WithGetValuesFuncs(values).
