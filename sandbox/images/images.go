@@ -19,6 +19,10 @@ import (
 	"strings"
 )
 
+// Unknown ends the first clause of every message about an image that the sandbox does not have. Those who read the message of a
+// container that waits for its image look for it.
+const Unknown = "is not known to the sandbox"
+
 // Image is the root file system and the configuration of an image.
 type Image struct {
 	// Dir is a directory laid out like the image's root.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,15 +13,15 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/utils/ptr"
+
+	"open-cluster-management.io/helloworld-addon/sandbox/podstate"
 )
 
 const (
 	// inspectTimeout limits the reads for a report.
 	inspectTimeout = 15 * time.Second
-	// tailLines is the number of lines of a log that are read, maxPods the number of pods of a cluster.
-	tailLines = 200
-	maxPods   = 10
+	// maxPods is the number of pods of a cluster.
+	maxPods = 10
 	// addonLabel and addonNamespaceLabel are labels of an add-on's ManifestWorks:
 	// https://github.com/open-cluster-management-io/api/blob/v1.2.0/addon/v1alpha1/types_managedclusteraddon.go
 	addonLabel          = "open-cluster-management.io/addon-name"
@@ -187,13 +186,11 @@ func (r *report) podsOf(c *Cluster, list []corev1.Pod) []pod {
 func tails(ctx context.Context, client corev1client.CoreV1Interface, p *corev1.Pod) []logTail {
 	var all []logTail
 	read := func(container string, previous bool) {
-		options := &corev1.PodLogOptions{Container: container, Previous: previous, TailLines: ptr.To[int64](tailLines)}
-		content, err := client.Pods(p.Namespace).GetLogs(p.Name, options).DoRaw(ctx)
-		if err == nil && len(strings.TrimSpace(string(content))) > 0 {
-			all = append(all, logTail{container: container, previous: previous, lines: string(content)})
+		if lines := podstate.Tail(ctx, client.Pods(p.Namespace), p.Name, container, previous); lines != "" {
+			all = append(all, logTail{container: container, previous: previous, lines: lines})
 		}
 	}
-	for _, c := range containerStatuses(p) {
+	for _, c := range podstate.Statuses(p) {
 		if c.State.Running != nil && c.RestartCount > 0 {
 			read(c.Name, true) // it has the cause of the restart
 		}

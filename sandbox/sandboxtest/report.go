@@ -10,6 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"open-cluster-management.io/helloworld-addon/sandbox/images"
+	"open-cluster-management.io/helloworld-addon/sandbox/podstate"
 )
 
 const (
@@ -155,7 +158,8 @@ func (r *report) hopeless() []string {
 			continue
 		}
 		for _, image := range p.unknownImages {
-			reason := fmt.Sprintf("the image %q is not known to the sandbox: add the option Image(%q, GoMain(PACKAGE)), or Dir or Archive instead of GoMain", image, image)
+			reason := fmt.Sprintf("the image %q %s: add the option Image(%q, GoMain(PACKAGE)), or Dir or Archive instead of GoMain",
+				image, images.Unknown, image)
 			if !slices.Contains(reasons, reason) {
 				reasons = append(reasons, reason)
 			}
@@ -174,7 +178,7 @@ func writePods(b *strings.Builder, pods []pod, lines, budget int) int {
 		}
 		fmt.Fprintf(b, "pod %s on %s: %s\n", join(p.namespace, p.name), p.cluster, state)
 		for _, tail := range p.logs {
-			excerpt := excerpt(tail.lines, min(lines, budget))
+			excerpt := podstate.Excerpt(tail.lines, min(lines, budget))
 			if len(excerpt) == 0 {
 				continue
 			}
@@ -190,23 +194,6 @@ func writePods(b *strings.Builder, pods []pod, lines, budget int) int {
 		}
 	}
 	return budget
-}
-
-// excerpt returns at most n lines of a log: the last ones, or those around the message of a Go panic, which
-// a long stack follows.
-func excerpt(log string, n int) []string {
-	lines := strings.Split(strings.TrimRight(log, "\r\n"), "\n")
-	for i := range lines {
-		lines[i] = strings.TrimRight(lines[i], "\r")
-	}
-	start := max(0, len(lines)-n)
-	panicked := slices.IndexFunc(lines, func(line string) bool {
-		return strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ")
-	})
-	if panicked >= 0 {
-		start = min(start, max(0, panicked-n/4))
-	}
-	return lines[start:min(len(lines), start+n)]
 }
 
 // firstLines returns the first n lines of a text. A further one tells how many it has left out.
@@ -300,32 +287,19 @@ func (w work) owns(p *corev1.Pod) bool {
 	})
 }
 
-// unknownImage is part of the message of a container that waits for an image that the sandbox does not know.
-const unknownImage = "is not known to the sandbox"
-
 // podOf returns what a pod of the cluster tells.
 func podOf(cluster string, p *corev1.Pod) pod {
-	result := pod{object: p, cluster: cluster, namespace: p.Namespace, name: p.Name, ready: isReady(p), problem: podProblem(p)}
-	images := map[string]string{}
+	result := pod{object: p, cluster: cluster, namespace: p.Namespace, name: p.Name, ready: podstate.Ready(p), problem: podProblem(p)}
+	named := map[string]string{}
 	for _, c := range append(slices.Clone(p.Spec.InitContainers), p.Spec.Containers...) {
-		images[c.Name] = c.Image
+		named[c.Name] = c.Image
 	}
-	for _, c := range containerStatuses(p) {
-		if c.State.Waiting != nil && strings.Contains(c.State.Waiting.Message, unknownImage) {
-			result.unknownImages = append(result.unknownImages, images[c.Name])
+	for _, c := range podstate.Statuses(p) {
+		if c.State.Waiting != nil && strings.Contains(c.State.Waiting.Message, images.Unknown) {
+			result.unknownImages = append(result.unknownImages, named[c.Name])
 		}
 	}
 	return result
-}
-
-func containerStatuses(p *corev1.Pod) []corev1.ContainerStatus {
-	return append(slices.Clone(p.Status.InitContainerStatuses), p.Status.ContainerStatuses...)
-}
-
-func isReady(p *corev1.Pod) bool {
-	return slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-	})
 }
 
 // podProblem returns why a pod is not ready, or that it has restarted. It is empty for one that has completed.
@@ -333,7 +307,7 @@ func podProblem(p *corev1.Pod) string {
 	if p.Status.Phase == corev1.PodSucceeded {
 		return ""
 	}
-	if isReady(p) {
+	if podstate.Ready(p) {
 		return restarts(p)
 	}
 	var problems []string
@@ -345,7 +319,7 @@ func podProblem(p *corev1.Pod) string {
 	if p.Status.Reason != "" {
 		problems = append(problems, because(p.Status.Reason, p.Status.Message))
 	}
-	for _, c := range containerStatuses(p) {
+	for _, c := range podstate.Statuses(p) {
 		if problem := containerProblem(c); problem != "" {
 			problems = append(problems, fmt.Sprintf("container %s: %s", c.Name, problem))
 		}
@@ -356,7 +330,7 @@ func podProblem(p *corev1.Pod) string {
 // restarts returns which containers of a ready pod have restarted. It is empty if none has.
 func restarts(p *corev1.Pod) string {
 	var all []string
-	for _, c := range containerStatuses(p) {
+	for _, c := range podstate.Statuses(p) {
 		if last := c.LastTerminationState.Terminated; c.RestartCount > 0 && last != nil {
 			all = append(all, fmt.Sprintf("container %s: %d restarts, last exit code %d", c.Name, c.RestartCount, last.ExitCode))
 		}

@@ -166,25 +166,6 @@ func TestUnknownImages(t *testing.T) {
 	}
 }
 
-func TestExcerpt(t *testing.T) {
-	stack := strings.Split(strings.TrimSuffix("begin\nwork\npanic: no table\n\n"+numbered(30), "\n"), "\n")
-	for _, test := range []struct {
-		name, log string
-		n         int
-		want      []string
-	}{
-		{"a short log", "one\r\ntwo\n", 3, []string{"one", "two"}},
-		{"the end of a long one", "one\ntwo\nthree", 2, []string{"two", "three"}},
-		{"the message of a panic, and a quarter before", strings.Join(stack, "\n"), 4, stack[1:5]},
-		{"a panic whose stack is short", "one\ntwo\npanic: x\nstack", 3, []string{"two", "panic: x", "stack"}},
-		{"no line is left", "panic: x\ny", 0, []string{}},
-	} {
-		if diff := cmp.Diff(test.want, excerpt(test.log, test.n)); diff != "" {
-			t.Errorf("%s: excerpt (-want +got):\n%s", test.name, diff)
-		}
-	}
-}
-
 func TestFirstLines(t *testing.T) {
 	for _, test := range []struct {
 		name, text, want string

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"open-cluster-management.io/helloworld-addon/sandbox/images"
 )
 
 // MissingImage returns the waiting reason and the error, on one line, of a container whose image is
@@ -21,8 +23,8 @@ func MissingImage(c corev1.Container, known []string, similar string) (reason st
 	if similar != "" {
 		hint = fmt.Sprintf(" (did you mean %s?)", similar)
 	}
-	err = fmt.Errorf("image %[1]q is not known to the sandbox%[2]s; known: %[3]s; add it with \"ocm-sandbox image go %[1]s PACKAGE\" "+
-		"(or image load, image pull, image %[1]s=DIRECTORY; in a Go test: the option Image of sandboxtest), then the container starts", c.Image, hint, list)
+	err = fmt.Errorf("image %[1]q %[4]s%[2]s; known: %[3]s; add it with \"ocm-sandbox image go %[1]s PACKAGE\" "+
+		"(or image load, image pull, image %[1]s=DIRECTORY; in a Go test: the option Image of sandboxtest), then the container starts", c.Image, hint, list, images.Unknown)
 	if c.ImagePullPolicy == corev1.PullNever {
 		return ReasonErrImageNeverPull, fmt.Errorf("container image %q is not present with pull policy of Never: %w", c.Image, err)
 	}
