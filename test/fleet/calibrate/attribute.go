@@ -10,9 +10,10 @@ type Clusters struct{ Real, Simulated []string }
 
 // The subjects: who asks because of a cluster.
 const (
-	joining    = "registration agent, joining"
-	klusterlet = "registration and work agent"
-	addOnAgent = "add-on's agent"
+	joining      = "registration agent, joining"
+	klusterlet   = "registration and work agent"
+	registration = "registration manager"
+	addOnAgent   = "add-on's agent"
 )
 
 // Users of OCM.
@@ -25,7 +26,7 @@ const (
 
 // managers are the hub's programs by the ServiceAccount that they run as.
 var managers = map[string]string{
-	"open-cluster-management-hub:registration-controller-sa":  "registration manager",
+	"open-cluster-management-hub:registration-controller-sa":  registration,
 	"open-cluster-management-hub:placement-controller-sa":     "placement manager",
 	"open-cluster-management-hub:addon-manager-controller-sa": "add-on manager",
 	"open-cluster-management:helloworld-controller":           "add-on's controller",
