@@ -115,18 +115,22 @@ func (a *Applier) mapping(ctx context.Context, object *unstructured.Unstructured
 		return last == nil, nil
 	})
 	if err != nil {
-		return nil, explain(cmp.Or(last, err), time.Since(started))
+		return nil, explain(ctx.Err(), last, time.Since(started))
 	}
 	return mapping, nil
 }
 
-// explain adds to an error of a search for a kind what to do. waited is the time that the search took.
-func explain(err error, waited time.Duration) error {
+// explain adds to the last error of a search for a kind what to do. ended is the error of the caller's context, if it has
+// ended the search, and waited is the time that the search took.
+func explain(ended, last error, waited time.Duration) error {
 	waited = waited.Round(time.Second)
-	if meta.IsNoMatchError(err) {
-		return fmt.Errorf("the cluster has no such kind, also after %s: apply its CRD before, or correct apiVersion and kind: %w", waited, err)
+	if ended != nil {
+		last = fmt.Errorf("%w: %w", ended, last)
 	}
-	return fmt.Errorf("look up the kind for %s: %w", waited, err)
+	if meta.IsNoMatchError(last) && !errors.Is(ended, context.Canceled) {
+		return fmt.Errorf("the cluster has no such kind, not even after %s: apply its CRD first, or correct apiVersion and kind: %w", waited, last)
+	}
+	return fmt.Errorf("cannot look up the kind, tried for %s: %w", waited, last)
 }
 
 // Decode parses YAML documents and omits empty ones.
