@@ -88,7 +88,7 @@ func TestWhyAnAddonIsNotAvailable(t *testing.T) {
 		t.Fatalf("a test of a broken add-on has passed:\n%s", out)
 	}
 	for _, want := range []string{
-		"the add-on broken cannot become available on cluster1 (waited ",
+		"the add-on broken is not available on cluster1 after ",
 		`the image "example.com/no-such-image:v1" is not known to the sandbox: add the option Image("example.com/no-such-image:v1", `,
 		"ManagedClusterAddOn cluster1/broken:\n", "  Available=False",
 		"ManifestWork cluster1/addon-broken-deploy-0:\n", "  Applied=False AppliedManifestWorkFailed",
@@ -131,11 +131,11 @@ func TestStumbles(t *testing.T) {
 		t.Fatalf("a test that fails has passed:\n%s", out)
 	}
 	for _, want := range []string{
-		"the add-on missing cannot become available on local-cluster (waited ",
-		"s): the hub has no ClusterManagementAddOn missing: apply it, or correct the add-on's name\n",
+		"the add-on missing cannot become available on local-cluster after ",
+		"the hub has no ClusterManagementAddOn missing: apply it, or correct the add-on's name\n",
 		"the hub has no ManagedClusterAddOn local-cluster/missing: call Enable\n",
-		"hub: apply App one: the cluster has no such kind, also after ", "s: apply its CRD before, or correct apiVersion and kind: no matches for kind \"App\" in version \"example.com/v1\"",
-		"after 20s: the agent has reported nothing",
+		"hub: apply App one: the cluster has no such kind, not even after ", "s: apply its CRD first, or correct apiVersion and kind: no matches for kind \"App\" in version \"example.com/v1\"",
+		"s: the agent has reported nothing",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the output has no %q", want)

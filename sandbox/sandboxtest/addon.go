@@ -17,7 +17,7 @@ import (
 const AvailableTimeout = 2 * time.Minute
 
 const (
-	// hopelessAfter is the time after which WaitAvailable ends if waiting is hopeless: until then another
+	// hopelessAfter is the time after which WaitAvailable stops if waiting is hopeless: until then another
 	// goroutine of the test may apply what is missing. hopelessPeriod is the period of checking that.
 	hopelessAfter  = 15 * time.Second
 	hopelessPeriod = 5 * time.Second
@@ -53,9 +53,9 @@ func (s *Sandbox) Enable(t testing.TB, addon string, clusters ...string) {
 
 // WaitAvailable waits until an add-on is available on managed clusters, by default on all: until the
 // condition Available of its ManagedClusterAddOn on the first hub is True. After AvailableTimeout, or
-// shortly before the deadline of go test, it fails the test. After 15 s it fails the test also if waiting is
-// hopeless: the hub has no ClusterManagementAddOn or no ManagedClusterAddOn of the add-on, or the sandbox
-// does not know the image of its pods.
+// shortly before the deadline of go test, it fails the test. It stops early, after 15 s, when all pods of the
+// add-on wait for images that the sandbox does not know; or when the hub has no ClusterManagementAddOn or no
+// ManagedClusterAddOn of the add-on, and no pod that could create it.
 //
 // Its message has what explains the failure: the pods that are not ready or have restarted, with the reason
 // and the last lines of their logs; the conditions of the ManagedClusterAddOn and of the add-on's
@@ -68,7 +68,7 @@ func (s *Sandbox) WaitAvailable(t testing.TB, addon string, clusters ...string) 
 	grace := time.Now().Add(hopelessAfter)
 	for _, cluster := range names {
 		if err := s.waitAvailable(ctx, grace, addon, cluster); err != nil {
-			s.reported.add(t.Name(), addon)
+			s.alreadyShown.add(t.Name(), addon)
 			t.Fatal(err)
 		}
 	}
@@ -103,37 +103,32 @@ func (s *Sandbox) waitAvailable(ctx context.Context, grace time.Time, addon, clu
 		}
 		return available(object)
 	}
-	return await(ctx, grace, check, func(ctx context.Context) *report { return s.inspect(ctx, addon, cluster) })
+	hopeless := func(ctx context.Context) bool { return s.look(ctx, addon, cluster).hopeless() }
+	if err := await(ctx, grace, check, hopeless); err != nil {
+		r := s.inspect(context.WithoutCancel(ctx), addon, cluster)
+		state := "is not"
+		if r.hopeless() {
+			state = "cannot become"
+		}
+		return fmt.Errorf("the add-on %s %s available on %s %w\n%s", addon, state, cluster, err, r)
+	}
+	return nil
 }
 
-// await calls check until it returns nil, ctx ends, or a report after grace tells that waiting is hopeless. The
-// error has the text of the report.
-func await(ctx context.Context, grace time.Time, check func(context.Context) error, inspect func(context.Context) *report) error {
-	started := time.Now()
-	waiting, stop := context.WithCancel(ctx)
+// await calls check until it returns nil, ctx ends, or hopeless reports after grace that waiting cannot help.
+func await(ctx context.Context, grace time.Time, check func(context.Context) error, hopeless func(context.Context) bool) error {
+	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	var hopeless *report
-	err := poll(waiting, func(ctx context.Context) error {
+	return poll(ctx, func(ctx context.Context) error {
 		err := check(ctx)
-		if err == nil || time.Now().Before(grace) {
-			return err
+		if err != nil && ctx.Err() == nil && !time.Now().Before(grace) {
+			grace = time.Now().Add(hopelessPeriod)
+			if hopeless(ctx) {
+				stop()
+			}
 		}
-		if r := inspect(ctx); len(r.hopeless()) > 0 {
-			hopeless = r
-			stop()
-		}
-		grace = time.Now().Add(hopelessPeriod)
 		return err
 	})
-	if err == nil {
-		return nil
-	}
-	if r := hopeless; r != nil {
-		return fmt.Errorf("the add-on %s cannot become available on %s (waited %s): %s", r.addon, r.cluster,
-			time.Since(started).Round(time.Second), firstLines(r.String(), maxReportLines))
-	}
-	r := inspect(context.WithoutCancel(ctx))
-	return fmt.Errorf("the add-on %s is not available on %s %w\n%s", r.addon, r.cluster, err, firstLines(r.String(), maxReportLines))
 }
 
 // available returns an error unless the condition Available of an object is True.

@@ -20,8 +20,7 @@ import (
 
 // Apply applies the objects by server-side apply, in their order. An object of a namespaced kind without a
 // namespace goes to the namespace default. An object of a kind that is not Kubernetes' own needs its
-// apiVersion and kind. Apply waits up to 30 s for an unknown kind, because
-// its CRD may be new.
+// apiVersion and kind. Apply waits up to 30 s for an unknown kind, because its CRD may be new.
 func (c *Cluster) Apply(t testing.TB, objects ...runtime.Object) {
 	t.Helper()
 	var all []*unstructured.Unstructured

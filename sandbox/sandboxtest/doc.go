@@ -17,9 +17,9 @@
 // with a message that says what to do.
 //
 // A sandbox ends with its tests, also when their process is killed or panics: no process and no file is
-// left. When a test fails, its output has reports of enabled add-ons, with the pods that are not ready
-// or have restarted and the ends of their logs. The logs and objects of all clusters are kept before the sandbox
-// ends, and the output names their directory.
+// left. When a test fails, the logs and objects of all clusters are kept before the sandbox ends. The
+// output of the test has reports of enabled add-ons, with the pods that are not ready or have restarted and
+// the ends of their logs, and then the directory of what is kept.
 //
 // OCM has its defaults, with two exceptions: its work agents read the status of applied objects every 5
 // seconds instead of every minute, and ManifestWorkReplicaSets are enabled.

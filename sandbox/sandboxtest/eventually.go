@@ -62,11 +62,11 @@ func sleep(ctx context.Context, d time.Duration) error {
 // end with the test, so that functions of t.Cleanup can wait as well.
 func waitContext(t testing.TB, timeout time.Duration) (context.Context, context.CancelFunc) {
 	t.Helper()
-	return context.WithTimeout(context.WithoutCancel(t.Context()), limit(t, timeout))
+	return context.WithTimeout(context.WithoutCancel(t.Context()), limit(t, timeout, deadlineMargin))
 }
 
-// limit returns the timeout, or less if go test has a deadline before.
-func limit(t testing.TB, timeout time.Duration) time.Duration {
+// limit returns the timeout, or less if go test has a deadline before: the time until margin before it.
+func limit(t testing.TB, timeout, margin time.Duration) time.Duration {
 	t.Helper()
 	test, ok := t.(interface{ Deadline() (time.Time, bool) })
 	if !ok {
@@ -76,5 +76,5 @@ func limit(t testing.TB, timeout time.Duration) time.Duration {
 	if !ok {
 		return timeout
 	}
-	return min(timeout, time.Until(deadline)-deadlineMargin)
+	return min(timeout, time.Until(deadline)-margin)
 }

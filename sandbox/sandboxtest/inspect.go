@@ -18,10 +18,8 @@ import (
 )
 
 const (
-	// inspectTimeout limits the reads for a report.
-	inspectTimeout = 15 * time.Second
-	// maxPods is the number of pods of a cluster.
-	maxPods = 10
+	// inspectTimeout limits the reads for a report, and those for all reports of a summary.
+	inspectTimeout = 5 * time.Second
 	// addonLabel and addonNamespaceLabel are labels of an add-on's ManifestWorks:
 	// https://github.com/open-cluster-management-io/api/blob/v1.2.0/addon/v1alpha1/types_managedclusteraddon.go
 	addonLabel          = "open-cluster-management.io/addon-name"
@@ -32,24 +30,48 @@ const (
 	placements = "Placements"
 )
 
-// inspect reads why an add-on is not available on a cluster. What cannot be read becomes a note.
+// inspect reads why an add-on is not available on a cluster: what look reads, logs and warning events.
 func (s *Sandbox) inspect(ctx context.Context, addon, cluster string) *report {
 	ctx, cancel := context.WithTimeout(ctx, inspectTimeout)
 	defer cancel()
-	r := &report{addon: addon, cluster: cluster}
-	if err := r.readHub(ctx, s); err != nil {
-		r.notes = append(r.notes, fmt.Sprintf("cannot read the hub: %v", err))
-	}
-	// all, since the add-on's manager runs there unless the test runs it
-	if err := r.readPods(ctx, s.Hub()); err != nil {
-		r.notes = append(r.notes, fmt.Sprintf("cannot read the pods on the hub: %v", err))
-	}
-	for _, name := range r.workClusters() {
-		if err := r.readCluster(ctx, s, name); err != nil {
-			r.notes = append(r.notes, fmt.Sprintf("cannot read %s: %v", name, err))
-		}
+	r := s.look(ctx, addon, cluster)
+	for _, c := range r.clusters(s) {
+		r.note("the logs and events", c, r.readDetails(ctx, c))
 	}
 	return r
+}
+
+// look reads the add-on's objects on the hub, and the pods. What cannot be read becomes a note.
+func (s *Sandbox) look(ctx context.Context, addon, cluster string) *report {
+	ctx, cancel := context.WithTimeout(ctx, inspectTimeout)
+	defer cancel()
+	r := &report{addon: addon, cluster: cluster}
+	r.note("the add-on's objects", s.Hub(), r.readHub(ctx, s))
+	for _, c := range r.clusters(s) {
+		r.note("the pods", c, r.readPods(ctx, c))
+	}
+	sortPods(r.pods)
+	return r
+}
+
+// note adds a note about what cannot be read.
+func (r *report) note(what string, c *Cluster, err error) {
+	if err != nil {
+		r.notes = append(r.notes, fmt.Sprintf("cannot read %s on %s: %v", what, c.name, err))
+	}
+}
+
+// clusters returns the hub, where the add-on's manager runs unless the test runs it, and the clusters that
+// the add-on's ManifestWorks are for.
+func (r *report) clusters(s *Sandbox) []*Cluster {
+	all := []*Cluster{s.Hub()}
+	for _, w := range r.works {
+		c, err := s.find(w.namespace)
+		if err == nil && !slices.ContainsFunc(all, func(other *Cluster) bool { return other.programs == c.programs }) {
+			all = append(all, c)
+		}
+	}
+	return all
 }
 
 // readHub reads the add-on's objects on the hub.
@@ -98,28 +120,6 @@ func (r *report) readWorks(ctx context.Context, client dynamic.Interface, namesp
 	return nil
 }
 
-// workClusters returns the names of the clusters that the add-on's ManifestWorks are for.
-func (r *report) workClusters() []string {
-	var names []string
-	for _, w := range r.works {
-		names = append(names, w.namespace)
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
-}
-
-// readCluster reads the add-on's pods on a managed cluster.
-func (r *report) readCluster(ctx context.Context, s *Sandbox, name string) error {
-	cluster, err := s.find(name)
-	if err != nil {
-		return err
-	}
-	if cluster.programs == s.Hub().programs {
-		return nil // read already
-	}
-	return r.readPods(ctx, cluster)
-}
-
 // owns reports whether the pod is one of the add-on on the cluster.
 func (r *report) owns(c *Cluster, p *corev1.Pod) bool {
 	return slices.ContainsFunc(r.works, func(w work) bool {
@@ -128,8 +128,7 @@ func (r *report) owns(c *Cluster, p *corev1.Pod) bool {
 	})
 }
 
-// readPods reads the add-on's pods on a cluster, or all of the hub, and the warning events about them and
-// what owns them.
+// readPods reads the pods of a cluster.
 func (r *report) readPods(ctx context.Context, c *Cluster) error {
 	client, err := corev1client.NewForConfig(c.config)
 	if err != nil {
@@ -139,16 +138,26 @@ func (r *report) readPods(ctx context.Context, c *Cluster) error {
 	if err != nil {
 		return err
 	}
-	pods := r.podsOf(c, list.Items)
-	if more := len(pods) - maxPods; more > 0 {
-		r.notes = append(r.notes, fmt.Sprintf("%d more pods of %s are left out", more, c.name))
-		pods = pods[:maxPods]
+	r.pods = append(r.pods, r.podsOf(c, list.Items)...)
+	return nil
+}
+
+// readDetails reads the logs of the pods that the report shows, and warning events about the pods and what
+// owns them.
+func (r *report) readDetails(ctx context.Context, c *Cluster) error {
+	client, err := corev1client.NewForConfig(c.config)
+	if err != nil {
+		return err
 	}
 	namespaces := map[string]bool{}
-	for _, p := range pods {
+	for i, p := range r.pods {
+		if p.cluster != c.name {
+			continue
+		}
 		namespaces[p.namespace] = true
-		p.logs = tails(ctx, client, p.object)
-		r.pods = append(r.pods, p)
+		if i < maxPods {
+			r.pods[i].logs = tails(ctx, client, p.object)
+		}
 	}
 	for _, w := range r.works {
 		for _, o := range w.objects {
@@ -168,7 +177,7 @@ func (r *report) readPods(ctx context.Context, c *Cluster) error {
 	return nil
 }
 
-// podsOf returns what the add-on's pods on a cluster tell, or all of the hub: those with a problem first.
+// podsOf returns the add-on's pods on a managed cluster, or all pods of the hub.
 func (r *report) podsOf(c *Cluster, list []corev1.Pod) []pod {
 	var pods []pod
 	for i := range list {
@@ -178,7 +187,6 @@ func (r *report) podsOf(c *Cluster, list []corev1.Pod) []pod {
 			pods = append(pods, p)
 		}
 	}
-	sortPods(pods)
 	return pods
 }
 

@@ -1,12 +1,19 @@
 package sandboxtest
 
 import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"path"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/rest"
 	clienttesting "k8s.io/client-go/testing"
 )
 
@@ -25,14 +32,16 @@ func TestPodsOf(t *testing.T) {
 		work    string
 		want    []string
 	}{
-		{"a managed cluster", first, "cluster1", []string{"app-2 owned", "app-1 owned"}},
+		{"a managed cluster; those with a problem come first", first, "cluster1", []string{"app-2 owned", "app-1 owned"}},
 		{"a cluster of another work", first, "self", nil},
 		{"the hub", hub, "cluster1", []string{"other-2", "app-2", "other-1", "app-1"}},
 		{"the hub, which manages itself", hub, "self", []string{"app-2 owned", "other-2", "app-1 owned", "other-1"}},
 	} {
 		r := &report{works: []work{{namespace: test.work, objects: []object{{kind: "Deployment", namespace: "ns", name: "app"}}}}}
 		var got []string
-		for _, p := range r.podsOf(test.cluster, list) {
+		pods := r.podsOf(test.cluster, list)
+		sortPods(pods)
+		for _, p := range pods {
 			name := p.name
 			if p.owned {
 				name += " owned"
@@ -63,5 +72,36 @@ func TestTails(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"restarted before", "restarted", "waits", "runs"}, got); diff != "" {
 		t.Errorf("logs that are read (-want +got):\n%s", diff)
+	}
+}
+
+// TestLook checks that what WaitAvailable reads again and again has neither logs nor events.
+func TestLook(t *testing.T) {
+	var mutex sync.Mutex
+	var asked []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mutex.Lock()
+		defer mutex.Unlock()
+		if name := path.Base(r.URL.Path); name == "log" || name == "events" {
+			asked = append(asked, name)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{"kind": "PodList", "apiVersion": "v1", "items": [{"metadata": {"name": "a", "namespace": "ns"}, "status": {"containerStatuses": [{"name": "main"}]}}]}`)
+	}))
+	defer server.Close()
+	s := &Sandbox{}
+	s.hubs = []*Cluster{{sandbox: s, name: "hub", programs: "hub", config: &rest.Config{Host: server.URL}}}
+	for _, test := range []struct {
+		name string
+		read func(ctx context.Context, addon, cluster string) *report
+		want []string
+	}{{"look", s.look, nil}, {"inspect", s.inspect, []string{"log", "events"}}} {
+		asked = nil
+		if r := test.read(t.Context(), "app", "hub"); len(r.pods) != 1 {
+			t.Errorf("%s has the pods %v", test.name, r.pods)
+		}
+		if diff := cmp.Diff(test.want, asked); diff != "" {
+			t.Errorf("%s reads (-want +got):\n%s", test.name, diff)
+		}
 	}
 }

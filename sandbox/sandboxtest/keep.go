@@ -7,24 +7,29 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 )
 
-// keep logs reports of the add-ons for a test that failed, collects logs, events and objects of the sandbox, and
-// logs where they are.
+// keep collects logs, events and objects of the sandbox for a test that failed. It then logs reports of the
+// add-ons, which may take the time until the deadline of go test, and where the collection is.
 func (s *Sandbox) keep(t testing.TB) {
 	t.Helper()
-	for _, text := range s.summary(context.WithoutCancel(t.Context()), s.reported.take(t.Name())) {
+	ctx := context.WithoutCancel(t.Context())
+	dir, err := keepDir(t)
+	if err == nil {
+		_, err = s.run(ctx, "collect", dir)
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit(t, inspectTimeout, time.Second))
+	defer cancel()
+	for _, text := range s.summary(ctx, s.alreadyShown.take(t.Name())) {
 		t.Log(text)
 	}
-	dir, err := keepDir(t)
 	if err != nil {
-		t.Logf("cannot keep the logs of the sandbox: %v", err)
-		return
-	}
-	if _, err := s.run(context.WithoutCancel(t.Context()), "collect", dir); err != nil {
 		t.Logf("cannot keep everything of the sandbox: %v", err)
 	}
-	t.Logf("the sandbox's logs, events and objects are kept in %s", dir)
+	if dir != "" {
+		t.Logf("the sandbox's logs, events and objects are kept in %s", dir)
+	}
 }
 
 // keepDir returns a new directory for what is kept of a test.

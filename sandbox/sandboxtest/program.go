@@ -97,8 +97,8 @@ func buildProgram(ctx context.Context) (string, error) {
 	return file, prune(dir, file, time.Now())
 }
 
-// sources returns the directory of the sandbox's module. go list knows none while the module is not in the module cache,
-// and in a module with a vendor directory only with -mod=readonly.
+// sources returns the directory of the sandbox's module. go list knows none while the module is not in the
+// module cache, and in a module with a vendor directory only with -mod=readonly.
 func sources(ctx context.Context) (string, error) {
 	list := []string{"list", "-mod=readonly", "-m", "-f", "{{.Dir}}", modulePath}
 	source, err := goCommand(ctx, "", list...)

@@ -16,13 +16,12 @@ import (
 )
 
 const (
-	// troubledLines is the number of lines of a log in a report for a container of a pod that is not ready or
-	// has restarted, readyLines that for other pods, and maxLogLines that of all logs.
-	troubledLines = 20
-	readyLines    = 10
-	maxLogLines   = 80
-	// maxReportLines is the number of lines of a report.
-	maxReportLines = 120
+	// maxPods, maxEvents and logLines are the numbers of pods, of warning events and of lines of all logs in a
+	// report. containerLines is the number of lines of one log.
+	maxPods        = 10
+	maxEvents      = 20
+	logLines       = 60
+	containerLines = 20
 )
 
 // report is what explains why an add-on is not available on a cluster.
@@ -33,7 +32,7 @@ type report struct {
 	unmanaged, notEnabled, noWorks bool
 	// placed means that OCM creates the ManagedClusterAddOns, for the clusters of placements.
 	placed bool
-	// notes are facts that need no further words.
+	// notes tell what could not be read.
 	notes  []string
 	addOn  []condition
 	works  []work
@@ -66,7 +65,7 @@ type pod struct {
 	object                   *corev1.Pod
 	cluster, namespace, name string
 	// owned is true if a ManifestWork of the add-on has the pod's workload.
-	owned, ready bool
+	owned bool
 	// problem tells why the pod is not ready or that it has restarted. Otherwise it is empty.
 	problem string
 	// unknownImages are the images of its containers that the sandbox does not know.
@@ -101,108 +100,105 @@ type logTail struct {
 // event is a warning event.
 type event struct{ cluster, object, reason, message string }
 
-// String returns the report's text, a line or a few for each finding: first what makes waiting hopeless and
-// what else is missing, then the pods that are not ready or have restarted.
+// String returns the report's text, a line or a few for each finding: first what is missing, then the pods
+// that are not ready or have restarted.
 func (r *report) String() string {
 	var b strings.Builder
-	for _, line := range slices.Concat(r.hopeless(), r.remarks()) {
+	for _, line := range slices.Concat(r.missing(), r.notes) {
 		fmt.Fprintln(&b, line)
 	}
-	pods := slices.Clone(r.pods)
-	sortPods(pods)
+	pods := first(r.pods, maxPods)
 	healthy := slices.IndexFunc(pods, func(p pod) bool { return p.problem == "" })
 	if healthy < 0 {
 		healthy = len(pods)
 	}
-	logLines := writePods(&b, pods[:healthy], troubledLines, maxLogLines)
-	writeConditions(&b, fmt.Sprintf("ManagedClusterAddOn %s/%s:", r.cluster, r.addon), r.addOn)
+	budget := writePods(&b, pods[:healthy], logLines)
+	if len(r.addOn) > 0 {
+		writeConditions(&b, fmt.Sprintf("ManagedClusterAddOn %s/%s:", r.cluster, r.addon), r.addOn)
+	}
 	for _, w := range r.works {
 		w.write(&b)
 	}
-	writePods(&b, pods[healthy:], readyLines, logLines)
-	for _, e := range r.events {
+	writePods(&b, pods[healthy:], budget)
+	for _, e := range first(r.events, maxEvents) {
 		fmt.Fprintf(&b, "warning on %s: %s: %s: %s\n", e.cluster, e.object, e.reason, e.message)
+	}
+	if pods, events := len(r.pods)-maxPods, len(r.events)-maxEvents; pods > 0 || events > 0 {
+		fmt.Fprintf(&b, "left out: %d pods and %d warnings\n", max(0, pods), max(0, events))
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// remarks returns what is missing without making waiting hopeless, and the notes.
-func (r *report) remarks() []string {
-	var remarks []string
-	if r.notEnabled && r.placed {
-		remarks = append(remarks, fmt.Sprintf("the hub has no ManagedClusterAddOn %s/%s: does a placement of the ClusterManagementAddOn select the cluster?",
-			r.cluster, r.addon))
-	}
-	if r.noWorks && !r.notEnabled && len(r.hopeless()) == 0 {
-		remarks = append(remarks, "the hub has no ManifestWork of the add-on: does its manager run, and does it support this cluster?")
-	}
-	return append(remarks, r.notes...)
-}
+// first returns the first n elements, or all if there are fewer.
+func first[T any](list []T, n int) []T { return list[:min(len(list), n)] }
 
-// hopeless returns why the add-on cannot become available unless the test does more. It is empty if waiting
-// may help.
-func (r *report) hopeless() []string {
-	var reasons []string
+// missing returns what the add-on lacks, and what to do about it.
+func (r *report) missing() []string {
+	var lines []string
 	if r.unmanaged {
-		reasons = append(reasons, fmt.Sprintf("the hub has no ClusterManagementAddOn %s: apply it, or correct the add-on's name", r.addon))
+		lines = append(lines, fmt.Sprintf("the hub has no ClusterManagementAddOn %s: apply it, or correct the add-on's name", r.addon))
 	}
-	if r.notEnabled && !r.placed {
-		reasons = append(reasons, fmt.Sprintf("the hub has no ManagedClusterAddOn %s/%s: call Enable", r.cluster, r.addon))
-	}
-	if slices.ContainsFunc(r.pods, func(p pod) bool { return p.owned && p.ready }) {
-		return reasons // this pod may be the one that counts
+	if r.notEnabled {
+		advice := "call Enable"
+		if r.placed {
+			advice = "does a placement of the ClusterManagementAddOn select the cluster?"
+		}
+		lines = append(lines, fmt.Sprintf("the hub has no ManagedClusterAddOn %s/%s: %s", r.cluster, r.addon, advice))
 	}
 	for _, p := range r.pods {
-		// without a ManifestWork those on the hub count, because the manager may be among them
-		if !p.owned && !r.noWorks {
-			continue
-		}
 		for _, image := range p.unknownImages {
-			reason := fmt.Sprintf("the image %q %s: add the option Image(%q, GoMain(PACKAGE)), or Dir or Archive instead of GoMain",
+			line := fmt.Sprintf("the image %q %s: add the option Image(%q, GoMain(PACKAGE)), or Dir or Archive instead of GoMain",
 				image, images.Unknown, image)
-			if !slices.Contains(reasons, reason) {
-				reasons = append(reasons, reason)
+			// without a ManifestWork those on the hub count, because the manager may be among them
+			if (p.owned || r.noWorks) && !slices.Contains(lines, line) {
+				lines = append(lines, line)
 			}
 		}
 	}
-	return reasons
+	if r.noWorks && len(lines) == 0 {
+		lines = append(lines, "the hub has no ManifestWork of the add-on: does its manager run, and does it support this cluster?")
+	}
+	return lines
 }
 
-// writePods writes the pods with lines of the log of each container, at most budget lines of all logs. It
-// returns the rest of the budget.
-func writePods(b *strings.Builder, pods []pod, lines, budget int) int {
-	for _, p := range pods {
-		state := p.problem
-		if state == "" {
-			state = "ready"
+// agentNamespaces are namespaces of the hub whose pods create no objects of add-ons. If the hub manages
+// itself, the second one, which is OCM's default, has agents.
+var agentNamespaces = []string{metav1.NamespaceSystem, "open-cluster-management-agent-addon"}
+
+// hopeless reports whether the add-on cannot become available unless the test does more: all of its pods
+// wait for unknown images; or the hub lacks its objects, and every pod on the hub that could create them
+// waits for an unknown image.
+func (r *report) hopeless() bool {
+	lacks, owned := r.unmanaged || r.notEnabled && !r.placed, false
+	for _, p := range r.pods {
+		owned = owned || p.owned
+		mayHelp := p.owned || lacks && !slices.Contains(agentNamespaces, p.namespace)
+		if mayHelp && len(p.unknownImages) == 0 {
+			return false
 		}
-		fmt.Fprintf(b, "pod %s on %s: %s\n", join(p.namespace, p.name), p.cluster, state)
+	}
+	return len(r.notes) == 0 && (lacks || owned)
+}
+
+// writePods writes the pods with the ends of their containers' logs, at most budget lines of all logs. It
+// returns the rest of the budget.
+func writePods(b *strings.Builder, pods []pod, budget int) int {
+	for _, p := range pods {
+		fmt.Fprintf(b, "pod %s on %s: %s\n", join(p.namespace, p.name), p.cluster, cmp.Or(p.problem, "ready"))
 		for _, tail := range p.logs {
-			excerpt := podstate.Excerpt(tail.lines, min(lines, budget))
-			if len(excerpt) == 0 {
+			lines := podstate.Excerpt(tail.lines, min(containerLines, budget))
+			if len(lines) == 0 {
 				continue
 			}
-			budget -= len(excerpt)
+			budget -= len(lines)
 			run := ""
 			if tail.previous {
 				run = " before its last restart"
 			}
-			fmt.Fprintf(b, "  the end of the log of its container %s%s:\n", tail.container, run)
-			for _, line := range excerpt {
-				fmt.Fprintf(b, "    %s\n", line)
-			}
+			fmt.Fprintf(b, "  the end of the log of its container %s%s:\n    %s\n", tail.container, run, strings.Join(lines, "\n    "))
 		}
 	}
 	return budget
-}
-
-// firstLines returns the first n lines of a text. A further one tells how many it has left out.
-func firstLines(text string, n int) string {
-	lines := strings.Split(text, "\n")
-	if more := len(lines) - n; more > 0 {
-		lines = append(lines[:n], fmt.Sprintf("(%d more lines)", more))
-	}
-	return strings.Join(lines, "\n")
 }
 
 // write writes the conditions of the work, and those of its objects that are not True.
@@ -289,7 +285,7 @@ func (w work) owns(p *corev1.Pod) bool {
 
 // podOf returns what a pod of the cluster tells.
 func podOf(cluster string, p *corev1.Pod) pod {
-	result := pod{object: p, cluster: cluster, namespace: p.Namespace, name: p.Name, ready: podstate.Ready(p), problem: podProblem(p)}
+	result := pod{object: p, cluster: cluster, namespace: p.Namespace, name: p.Name, problem: podProblem(p)}
 	named := map[string]string{}
 	for _, c := range append(slices.Clone(p.Spec.InitContainers), p.Spec.Containers...) {
 		named[c.Name] = c.Image
@@ -308,7 +304,7 @@ func podProblem(p *corev1.Pod) string {
 		return ""
 	}
 	if podstate.Ready(p) {
-		return restarts(p)
+		return restarted(p)
 	}
 	var problems []string
 	for _, c := range p.Status.Conditions {
@@ -327,12 +323,12 @@ func podProblem(p *corev1.Pod) string {
 	return strings.Join(append([]string{string(p.Status.Phase)}, problems...), "; ")
 }
 
-// restarts returns which containers of a ready pod have restarted. It is empty if none has.
-func restarts(p *corev1.Pod) string {
+// restarted returns which containers of a ready pod have restarted. It is empty if none has.
+func restarted(p *corev1.Pod) string {
 	var all []string
 	for _, c := range podstate.Statuses(p) {
 		if last := c.LastTerminationState.Terminated; c.RestartCount > 0 && last != nil {
-			all = append(all, fmt.Sprintf("container %s: %d restarts, last exit code %d", c.Name, c.RestartCount, last.ExitCode))
+			all = append(all, fmt.Sprintf("container %s: %s, last exit code %d", c.Name, restarts(c), last.ExitCode))
 		}
 	}
 	if len(all) == 0 {
@@ -341,18 +337,26 @@ func restarts(p *corev1.Pod) string {
 	return "ready; " + strings.Join(all, "; ")
 }
 
+// restarts returns how often a container has restarted, for example 2 restarts.
+func restarts(c corev1.ContainerStatus) string {
+	if c.RestartCount == 1 {
+		return "1 restart"
+	}
+	return fmt.Sprintf("%d restarts", c.RestartCount)
+}
+
 func containerProblem(c corev1.ContainerStatus) string {
 	switch {
 	case c.State.Waiting != nil:
 		problem := "waiting: " + because(c.State.Waiting.Reason, c.State.Waiting.Message)
 		if last := c.LastTerminationState.Terminated; last != nil {
-			problem += fmt.Sprintf(" (last exit code %d, %d restarts)", last.ExitCode, c.RestartCount)
+			problem += fmt.Sprintf(" (last exit code %d, %s)", last.ExitCode, restarts(c))
 		}
 		return problem
 	case c.State.Terminated != nil && c.State.Terminated.ExitCode != 0:
 		return fmt.Sprintf("exit code %d: %s", c.State.Terminated.ExitCode, because(c.State.Terminated.Reason, c.State.Terminated.Message))
 	case c.State.Running != nil && !c.Ready:
-		return fmt.Sprintf("running but not ready, %d restarts", c.RestartCount)
+		return "running but not ready, " + restarts(c)
 	}
 	return ""
 }

@@ -59,36 +59,31 @@ func TestReport(t *testing.T) {
 	full := report{
 		addon: "app", cluster: "cluster1", notes: []string{"a note"}, notEnabled: true,
 		addOn: []condition{{Type: "Available", Status: "False", Reason: "NoLease", Message: "no lease"}},
-		works: []work{workOf(decodeOne(t, workYAML))},
+		works: []work{workOf(decodeOne(t, workYAML)), {namespace: "cluster1", name: "new"}},
 		pods: []pod{
-			{cluster: "hub", namespace: "m", name: "other-1", problem: "Failed"},
-			{cluster: "hub", namespace: "m", name: "manager-1", logs: []logTail{{container: "main", lines: numbered(30)}}},
 			{cluster: "cluster1", namespace: "ns", name: "app-1", problem: "Pending", owned: true, logs: []logTail{
 				{container: "main", previous: true, lines: "one\r\ntwo\n"}, {container: "main", lines: "three\n"}}},
+			{cluster: "hub", namespace: "m", name: "other-1", problem: "Failed"},
 			{cluster: "cluster1", namespace: "ns", name: "app-2", owned: true},
+			{cluster: "hub", namespace: "m", name: "manager-1", logs: []logTail{{container: "main", lines: numbered(30)}}},
 		},
 		events: []event{eventOf("cluster1", &corev1.Event{Reason: "Failed", Message: "no\nimage", Count: 3,
 			InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: "ns", Name: "app-1"}})},
 	}
+	crashing := pod{cluster: "hub", name: "a", problem: "Failed", logs: []logTail{{container: "c", lines: numbered(100)}}}
 	for _, test := range []struct {
 		name   string
 		report report
 		want   string
 	}{
-		{"nothing yet", report{addon: "app", cluster: "cluster1"}, "ManagedClusterAddOn cluster1/app:\n  no conditions"},
-		{"its manager does nothing", report{addon: "app", cluster: "cluster1", noWorks: true},
-			"the hub has no ManifestWork of the add-on: does its manager run, and does it support this cluster?\nManagedClusterAddOn cluster1/app:\n  no conditions"},
-		{"not applied: its manager has nothing to do", report{addon: "app", cluster: "cluster1", unmanaged: true, noWorks: true},
-			"the hub has no ClusterManagementAddOn app: apply it, or correct the add-on's name\nManagedClusterAddOn cluster1/app:\n  no conditions"},
-		{"not enabled by a placement", report{addon: "app", cluster: "cluster1", notEnabled: true, placed: true, noWorks: true},
-			"the hub has no ManagedClusterAddOn cluster1/app: does a placement of the ClusterManagementAddOn select the cluster?\n" +
-				"ManagedClusterAddOn cluster1/app:\n  no conditions"},
-		{"the lines of all logs are limited", report{addon: "app", cluster: "cluster1", pods: []pod{
-			{cluster: "hub", name: "a", problem: "Failed", logs: slices.Repeat([]logTail{{container: "c", lines: numbered(100)}}, 5)},
-			{cluster: "hub", name: "b", logs: []logTail{{container: "c", lines: numbered(100)}}}}},
-			"pod a on hub: Failed\n" + strings.Repeat("  the end of the log of its container c:\n"+indented(numbered(100), 80), 4) +
-				"ManagedClusterAddOn cluster1/app:\n  no conditions\npod b on hub: ready"},
-		{"everything; of objects only what is wrong; pods with a problem come first", full, `the hub has no ManagedClusterAddOn cluster1/app: call Enable
+		{"nothing was read", report{}, ""},
+		{"the logs of crashing containers are limited, and leave place for the conditions", report{addon: "app", cluster: "cluster1",
+			addOn: []condition{{Type: "Available", Status: "False"}}, pods: slices.Repeat([]pod{crashing}, 4)},
+			strings.Repeat("pod a on hub: Failed\n  the end of the log of its container c:\n"+indented(numbered(100), 80), 3) +
+				"pod a on hub: Failed\nManagedClusterAddOn cluster1/app:\n  Available=False "},
+		{"pods and warnings are limited", report{pods: make([]pod, 12), events: make([]event, 21)},
+			strings.Repeat("pod  on : ready\n", 10) + strings.Repeat("warning on : : : \n", 20) + "left out: 2 pods and 1 warnings"},
+		{"everything; of objects only what is wrong", full, `the hub has no ManagedClusterAddOn cluster1/app: call Enable
 a note
 pod ns/app-1 on cluster1: Pending
   the end of the log of its container main before its last restart:
@@ -103,10 +98,12 @@ ManifestWork cluster1/addon-app-deploy-0:
   Applied=False AppliedManifestWorkFailed: Failed to apply manifest work
   Deployment ns/app: Available=False ResourceNotAvailable: not there
   ClusterRole app: Applied=False AppliedManifestFailed: forbidden
+ManifestWork cluster1/new:
+  no conditions
 pod ns/app-2 on cluster1: ready
 pod m/manager-1 on hub: ready
   the end of the log of its container main:
-` + indented(numbered(30), 20) + `warning on cluster1: Pod ns/app-1: Failed: no image (3 times)`},
+` + indented(numbered(30), 10) + `warning on cluster1: Pod ns/app-1: Failed: no image (3 times)`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if diff := cmp.Diff(test.want, test.report.String()); diff != "" {
@@ -116,35 +113,45 @@ pod m/manager-1 on hub: ready
 	}
 }
 
-func TestHopeless(t *testing.T) {
+func TestMissing(t *testing.T) {
 	const (
-		image = `the image "app:v1" is not known to the sandbox: add the option Image("app:v1", GoMain(PACKAGE)), or Dir or Archive instead of GoMain`
-		name  = "the hub has no ClusterManagementAddOn app: apply it, or correct the add-on's name"
-		call  = "the hub has no ManagedClusterAddOn cluster1/app: call Enable"
+		image  = `the image "app:v1" is not known to the sandbox: add the option Image("app:v1", GoMain(PACKAGE)), or Dir or Archive instead of GoMain`
+		name   = "the hub has no ClusterManagementAddOn app: apply it, or correct the add-on's name"
+		enable = "the hub has no ManagedClusterAddOn cluster1/app: call Enable"
+		placed = "the hub has no ManagedClusterAddOn cluster1/app: does a placement of the ClusterManagementAddOn select the cluster?"
+		work   = "the hub has no ManifestWork of the add-on: does its manager run, and does it support this cluster?"
 	)
-	waiting := pod{cluster: "cluster1", owned: true, problem: "Pending", unknownImages: []string{"app:v1"}}
-	manager := pod{cluster: "hub", problem: "Pending", unknownImages: []string{"app:v1"}}
+	waiting := pod{cluster: "cluster1", namespace: "ns", owned: true, problem: "Pending", unknownImages: []string{"app:v1"}}
+	starting := pod{cluster: "cluster1", namespace: "ns", owned: true, problem: "Pending"}
+	manager := pod{cluster: "hub", namespace: "m", problem: "Pending", unknownImages: []string{"app:v1"}}
+	operator := pod{cluster: "hub", namespace: "m", problem: "Pending"}
+	agent := pod{cluster: "hub", namespace: "open-cluster-management-agent-addon"}
 	for _, test := range []struct {
-		name   string
-		report report
-		want   []string
+		name     string
+		report   report
+		want     []string
+		hopeless bool
 	}{
-		{"nothing yet", report{noWorks: true}, nil},
-		{"no ClusterManagementAddOn, and not enabled", report{unmanaged: true, notEnabled: true, noWorks: true}, []string{name, call}},
-		{"not enabled by a placement yet", report{notEnabled: true, placed: true}, nil},
-		{"its pods have an unknown image", report{pods: []pod{waiting, waiting}}, []string{image}},
-		{"another pod of it is ready, which may count", report{pods: []pod{waiting, {cluster: "cluster1", owned: true, ready: true}}}, nil},
-		{"a pod on the hub is ready, which does not count", report{pods: []pod{waiting, {cluster: "hub", ready: true}}}, []string{image}},
-		{"it crashes, which may end", report{pods: []pod{{owned: true, problem: "Running; container main: waiting: CrashLoopBackOff"}}}, nil},
-		{"its manager on the hub has an unknown image", report{noWorks: true, pods: []pod{manager}}, []string{image}},
-		{"something else on the hub has one", report{pods: []pod{manager}}, nil},
+		{"its manager has done nothing yet", report{noWorks: true}, []string{work}, false},
+		{"no ClusterManagementAddOn, and not enabled", report{unmanaged: true, notEnabled: true, noWorks: true}, []string{name, enable}, true},
+		{"not enabled by a placement yet", report{notEnabled: true, placed: true, noWorks: true}, []string{placed}, false},
+		{"an operator that may apply them is starting", report{unmanaged: true, notEnabled: true, noWorks: true, pods: []pod{operator}}, []string{name, enable}, false},
+		{"a manager that may enable it is ready", report{notEnabled: true, noWorks: true, pods: []pod{{cluster: "hub"}}}, []string{enable}, false},
+		{"what would apply them has an unknown image", report{unmanaged: true, noWorks: true, pods: []pod{manager}}, []string{name, image}, true},
+		{"an agent on a hub that manages itself applies nothing", report{notEnabled: true, noWorks: true, pods: []pod{agent}}, []string{enable}, true},
+		{"an add-on without a ClusterManagementAddOn whose agent starts", report{unmanaged: true, pods: []pod{starting}}, []string{name}, false},
+		{"the pods could not be read", report{unmanaged: true, notes: []string{"cannot read the pods"}}, []string{name}, false},
+		{"its pods have an unknown image", report{pods: []pod{waiting, waiting}}, []string{image}, true},
+		{"another pod of it is starting, which may count", report{pods: []pod{waiting, starting}}, []string{image}, false},
+		{"a pod on the hub is ready, which does not count", report{pods: []pod{waiting, operator}}, []string{image}, true},
+		{"its manager, or an unrelated pod, has an unknown image", report{noWorks: true, pods: []pod{manager}}, []string{image}, false},
+		{"a ready manager beside it", report{noWorks: true, pods: []pod{manager, {cluster: "hub", namespace: "m"}}}, []string{image}, false},
+		{"an unrelated pod, as the add-on has a ManifestWork", report{pods: []pod{manager}}, nil, false},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			test.report.addon, test.report.cluster = "app", "cluster1"
-			if diff := cmp.Diff(test.want, test.report.hopeless()); diff != "" {
-				t.Errorf("hopeless (-want +got):\n%s", diff)
-			}
-		})
+		test.report.addon, test.report.cluster = "app", "cluster1"
+		if diff := cmp.Diff(test.want, test.report.missing()); diff != "" || test.report.hopeless() != test.hopeless {
+			t.Errorf("%s: hopeless = %t, want %t; missing (-want +got):\n%s", test.name, test.report.hopeless(), test.hopeless, diff)
+		}
 	}
 }
 
@@ -162,19 +169,6 @@ func TestUnknownImages(t *testing.T) {
 			Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{Name: "side"}, {Name: "main", State: waiting}}}})
 		if diff := cmp.Diff([]string{"app:v1"}, got.unknownImages); diff != "" {
 			t.Errorf("%s: unknown images (-want +got):\n%s", reason, diff)
-		}
-	}
-}
-
-func TestFirstLines(t *testing.T) {
-	for _, test := range []struct {
-		name, text, want string
-	}{
-		{"few", "a\nb", "a\nb"},
-		{"many", "a\nb\nc\nd", "a\nb\n(2 more lines)"},
-	} {
-		if got := firstLines(test.text, 2); got != test.want {
-			t.Errorf("%s: firstLines = %q, want %q", test.name, got, test.want)
 		}
 	}
 }
@@ -208,6 +202,9 @@ func TestPodProblem(t *testing.T) {
 		{"ready again", corev1.PodStatus{Phase: "Running", Conditions: []corev1.PodCondition{{Type: "Ready", Status: "True"}},
 			ContainerStatuses: []corev1.ContainerStatus{{Name: "main", RestartCount: 2, LastTerminationState: corev1.ContainerState{
 				Terminated: &corev1.ContainerStateTerminated{ExitCode: 2}}}}}, "ready; container main: 2 restarts, last exit code 2"},
+		{"ready after one restart", corev1.PodStatus{Phase: "Running", Conditions: []corev1.PodCondition{{Type: "Ready", Status: "True"}},
+			ContainerStatuses: []corev1.ContainerStatus{{Name: "main", RestartCount: 1, LastTerminationState: corev1.ContainerState{
+				Terminated: &corev1.ContainerStateTerminated{ExitCode: 2}}}}}, "ready; container main: 1 restart, last exit code 2"},
 		{"completed", corev1.PodStatus{Phase: "Succeeded", Conditions: []corev1.PodCondition{{Type: "Ready", Status: "False"}}}, ""},
 		{"not scheduled", corev1.PodStatus{Phase: "Pending", Conditions: []corev1.PodCondition{
 			{Type: "PodScheduled", Status: "False", Reason: "Unschedulable", Message: "0/1 nodes"}}}, "Pending; not scheduled: Unschedulable: 0/1 nodes"},

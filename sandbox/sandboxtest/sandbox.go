@@ -36,8 +36,8 @@ type Sandbox struct {
 	hubs, clusters []*Cluster
 	// holder runs as long as the sandbox, and ends it when its standard input ends. It is nil for a
 	// sandbox that is left running.
-	holder   *holder
-	reported reported
+	holder       *holder
+	alreadyShown alreadyShown
 }
 
 // Start starts a sandbox for the test and ends it with the test. It returns when all clusters have joined
@@ -71,7 +71,7 @@ var errDeadline = errors.New("the deadline of go test comes before the sandbox i
 // deadline of go test.
 func startContext(t testing.TB) (context.Context, context.CancelFunc) {
 	t.Helper()
-	return context.WithTimeoutCause(t.Context(), limit(t, startTimeout), errDeadline)
+	return context.WithTimeoutCause(t.Context(), limit(t, startTimeout, deadlineMargin), errDeadline)
 }
 
 // starting returns a context for ocm-sandbox up that ends with ctx, and a function that adds to the error of up

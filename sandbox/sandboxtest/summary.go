@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -13,59 +14,60 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-const (
-	// maxInspected is the number of enabled add-ons, each on one cluster, that are inspected for a test that
-	// failed. maxShown is the number of those that are shown, and shownLines the number of lines of each.
-	maxInspected = 10
-	maxShown     = 3
-	shownLines   = 60
-)
+// maxShown is the number of enabled add-ons, each on one cluster, that are shown for a test that failed.
+const maxShown = 3
 
 // enabled is an add-on that is enabled on a cluster.
 type enabled struct{ addon, cluster string }
 
-// reported has the names of the add-ons that WaitAvailable has reported, by the name of the test that this has
-// failed.
-type reported struct {
+// alreadyShown maps a test to the add-ons that WaitAvailable has reported for it.
+type alreadyShown struct {
 	mutex  sync.Mutex
 	byTest map[string][]string
 }
 
-func (r *reported) add(test, addon string) {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	if r.byTest == nil {
-		r.byTest = map[string][]string{}
+func (a *alreadyShown) add(test string, addons ...string) {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	if a.byTest == nil {
+		a.byTest = map[string][]string{}
 	}
-	r.byTest[test] = append(r.byTest[test], addon)
+	a.byTest[test] = append(a.byTest[test], addons...)
 }
 
-// take returns the add-ons of a test and its subtests, and forgets them.
-func (r *reported) take(test string) []string {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
+// take returns the add-ons of a test and its subtests. It leaves them for the test that it is a subtest of,
+// which fails too, but not for a further run of the test.
+func (a *alreadyShown) take(test string) []string {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
 	var taken []string
-	for _, name := range slices.Sorted(maps.Keys(r.byTest)) {
+	for _, name := range slices.Sorted(maps.Keys(a.byTest)) {
 		if name == test || strings.HasPrefix(name, test+"/") {
-			taken = append(taken, r.byTest[name]...)
-			delete(r.byTest, name)
+			taken = append(taken, a.byTest[name]...)
+			delete(a.byTest, name)
 		}
+	}
+	if parent := path.Dir(test); parent != "." {
+		a.byTest[parent] = append(a.byTest[parent], taken...)
 	}
 	return taken
 }
 
-// summary returns texts about the add-ons that are enabled on the first hub, without those that are known.
+// summary returns texts about the add-ons that are enabled on the first hub, without those that are known. It
+// stops reading when ctx ends.
 func (s *Sandbox) summary(ctx context.Context, known []string) []string {
-	ctx, cancel := context.WithTimeout(ctx, inspectTimeout)
-	defer cancel()
 	all, err := s.enabled(ctx)
 	if err != nil {
 		return []string{fmt.Sprintf("cannot read which add-ons are enabled: %v", err)}
 	}
 	all = slices.DeleteFunc(all, func(e enabled) bool { return slices.Contains(known, e.addon) })
 	var inspected []*report
-	for _, e := range all[:min(len(all), maxInspected)] {
-		inspected = append(inspected, s.inspect(ctx, e.addon, e.cluster))
+	for _, e := range all {
+		r := s.inspect(ctx, e.addon, e.cluster)
+		if ctx.Err() != nil {
+			break // the report may lack what has not been read
+		}
+		inspected = append(inspected, r)
 	}
 	return summarize(inspected, len(all)-len(inspected))
 }
@@ -93,25 +95,19 @@ func (s *Sandbox) enabled(ctx context.Context) ([]enabled, error) {
 	return append(all, healthy...), nil
 }
 
-// summarize returns the texts of the most telling reports, and one that names the others. more is the number of
-// add-ons that were not inspected.
+// summarize returns the texts of the most telling reports, and one that counts the others. more is the
+// number of add-ons that were not inspected.
 func summarize(inspected []*report, more int) []string {
-	seen := map[string]bool{}
 	slices.SortStableFunc(inspected, func(a, b *report) int { return cmp.Compare(a.rank(), b.rank()) })
-	var texts, others []string
-	for i, r := range inspected {
-		if i >= maxShown {
-			others = append(others, fmt.Sprintf("%s on %s", r.addon, r.cluster))
-			continue
-		}
-		r.once(seen)
-		texts = append(texts, firstLines(fmt.Sprintf("the add-on %s on %s:\n%s", r.addon, r.cluster, r), shownLines))
+	shown := first(inspected, maxShown)
+	seen := map[string]bool{}
+	var texts []string
+	for _, r := range shown {
+		r.dropSeen(seen)
+		texts = append(texts, fmt.Sprintf("the add-on %s on %s:\n%s", r.addon, r.cluster, r))
 	}
-	if more > 0 {
-		others = append(others, fmt.Sprintf("%d more", more))
-	}
-	if len(others) > 0 {
-		texts = append(texts, "further enabled add-ons: "+strings.Join(others, ", "))
+	if more += len(inspected) - len(shown); more > 0 {
+		texts = append(texts, fmt.Sprintf("enabled add-ons that are not shown: %d", more))
 	}
 	return texts
 }
@@ -128,14 +124,15 @@ func (r *report) rank() int {
 	return 2
 }
 
-// once removes the pods of the hub and the events that an earlier report has, and adds the others to seen. The
-// add-on's own pods stay.
-func (r *report) once(seen map[string]bool) {
-	again := func(key string) bool {
-		before := seen[key]
-		seen[key] = true
-		return before
+// dropSeen removes hub pods and events that an earlier report shows, and adds those that this one shows to
+// seen. The add-on's own pods stay.
+func (r *report) dropSeen(seen map[string]bool) {
+	r.pods = slices.DeleteFunc(r.pods, func(p pod) bool { return !p.owned && seen[join(p.namespace, p.name)] })
+	r.events = slices.DeleteFunc(r.events, func(e event) bool { return seen[fmt.Sprint(e)] })
+	for _, p := range first(r.pods, maxPods) {
+		seen[join(p.namespace, p.name)] = true
 	}
-	r.pods = slices.DeleteFunc(r.pods, func(p pod) bool { return !p.owned && again(join(p.namespace, p.name)) })
-	r.events = slices.DeleteFunc(r.events, func(e event) bool { return again(fmt.Sprint(e)) })
+	for _, e := range first(r.events, maxEvents) {
+		seen[fmt.Sprint(e)] = true
+	}
 }
