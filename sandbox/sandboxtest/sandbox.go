@@ -74,10 +74,10 @@ func startContext(t testing.TB) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(t.Context(), limit(t, startTimeout, deadlineMargin), errDeadline)
 }
 
-// starting returns a context for ocm-sandbox up that ends with ctx, and a function that adds to the error of up
-// what to do if the deadline has ended it.
-func (s *Sandbox) starting(ctx context.Context) (up context.Context, explain func(error) error) {
-	up, end := context.WithCancelCause(context.WithoutCancel(ctx))
+// starting returns a context for the start, which ends with ctx, and a function for its end, which adds to its
+// error what to do if the deadline has ended it.
+func (s *Sandbox) starting(ctx context.Context) (inner context.Context, explain func(error) error) {
+	inner, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	built := false
 	stop := context.AfterFunc(ctx, func() {
 		// before up is interrupted and removes it
@@ -85,11 +85,11 @@ func (s *Sandbox) starting(ctx context.Context) (up context.Context, explain fun
 		built = err == nil && record.PID != 0
 		end(context.Cause(ctx))
 	})
-	return up, func(err error) error {
-		if stop() || err == nil || !errors.Is(context.Cause(ctx), errDeadline) {
+	return inner, func(err error) error {
+		stop()
+		if err == nil || !errors.Is(context.Cause(inner), errDeadline) {
 			return err
 		}
-		<-up.Done()
 		return atDeadline(err, s.program.path, built)
 	}
 }
@@ -98,7 +98,7 @@ func (s *Sandbox) starting(ctx context.Context) (up context.Context, explain fun
 // programs were built before.
 func atDeadline(err error, program string, built bool) error {
 	if built {
-		return fmt.Errorf("%w: its programs are built, and the clusters were starting, which takes 10 to 20 s; "+
+		return fmt.Errorf("%w: its programs are built; the clusters were starting, which takes 10 to 20 s, or their images were being made; "+
 			"the last %s before the deadline are for reports: run go test -timeout=10m: %w", errDeadline, deadlineMargin, err)
 	}
 	return fmt.Errorf("%w: etcd, Kubernetes and OCM were being checked or built; the first start on a machine builds them in about 10 minutes: "+
@@ -120,18 +120,18 @@ func start(ctx context.Context, o options, log io.Writer) (*Sandbox, error) {
 		return nil, fmt.Errorf("create a directory for a sandbox: %w", err)
 	}
 	s := &Sandbox{program: program, dir: dir}
-	up, explain := s.starting(ctx)
-	if s.holder, err = hold(up, s.command("up", append([]string{"--until-eof"}, o.upFlags()...)...), log); err != nil {
-		return nil, errors.Join(err, os.RemoveAll(dir))
+	ctx, explain := s.starting(ctx)
+	if s.holder, err = hold(ctx, s.command("up", append([]string{"--until-eof"}, o.upFlags()...)...), log); err != nil {
+		return nil, explain(errors.Join(err, os.RemoveAll(dir)))
 	}
 	if _, err := statedir.Read(dir); err != nil {
 		// up has ended, and has removed the directory unless it rejected its flags
 		return nil, explain(errors.Join(s.holder.release(), os.RemoveAll(dir)))
 	}
 	if err := s.open(ctx, o); err != nil {
-		return nil, errors.Join(err, s.end())
+		return nil, errors.Join(explain(err), s.end())
 	}
-	return s, nil
+	return s, explain(nil)
 }
 
 // open reads which clusters the sandbox has, and gives it the images.
@@ -209,7 +209,8 @@ func (s *Sandbox) run(ctx context.Context, name string, args ...string) ([]byte,
 	return output(ctx, s.command(name, args...))
 }
 
-// output runs a command, which is interrupted when ctx ends and killed after its WaitDelay, and returns its output.
+// output runs a command, which is interrupted when ctx ends and killed after its WaitDelay, and returns its
+// output.
 func output(ctx context.Context, cmd *exec.Cmd) ([]byte, error) {
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr

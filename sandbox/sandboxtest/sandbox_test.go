@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -30,31 +31,47 @@ func fakeProgram(t *testing.T, script string) (temporary string) {
 // removed ends a script as an interrupted ocm-sandbox up ends.
 const removed = `rm -rf "${1#--dir=}"; exit 1`
 
-// record returns the commands of a script that write the record of a sandbox with a supervisor of this PID.
+// record returns the commands of a script that write the record of a sandbox with a supervisor of this PID,
+// and its hub's kubeconfig.
 func record(pid int) string {
-	return fmt.Sprintf(`echo '{"kind": "open-cluster-management-sandbox", "pid": %d}' >"${1#--dir=}/sandbox.json"; `, pid)
+	return fmt.Sprintf(`echo '{"kind": "open-cluster-management-sandbox", "pid": %d, "clusters": ["hub"], "hubs": 1}' >"${1#--dir=}/sandbox.json"
+		echo '{"clusters": [{"name": "a", "cluster": {"server": "http://127.0.0.1:1"}}], "contexts": [{"name": "a", "context": {"cluster": "a"}}], "current-context": "a"}' >"${1#--dir=}/hub.kubeconfig"
+		`, pid)
 }
 
+// comes tells a test that it is time for the deadline.
+const comes = `touch "$0.comes"; `
+
 func TestStartErrors(t *testing.T) {
+	const interrupted = comes + "cat; echo 'error: interrupted' >&2; "
 	for _, test := range []struct {
 		name, script string
-		timeLeft     time.Duration
 		want         []string
 	}{
-		{"up fails", "echo 'error: no namespaces' >&2; exit 1", time.Hour, []string{"up --until-eof --clusters=1", "exit status 1: no namespaces"}},
-		{"the deadline comes first", "cat; echo 'error: interrupted' >&2; exit 1", deadlineMargin + 100*time.Millisecond,
+		{"up fails", "echo 'error: no namespaces' >&2; exit 1", []string{"up --until-eof --clusters=1", "exit status 1: no namespaces"}},
+		{"the deadline comes first", interrupted + "exit 1",
 			[]string{"the deadline of go test comes before the sandbox is ready: etcd, Kubernetes and OCM were being checked or built",
 				"/ocm-sandbox setup before, or go test -timeout=30m", "interrupted"}},
-		{"the deadline comes while the programs are built", record(0) + "cat; echo 'error: interrupted' >&2; " + removed, deadlineMargin + time.Second,
+		{"the deadline comes while the programs are built", record(0) + interrupted + removed,
 			[]string{"the deadline of go test comes before the sandbox is ready: etcd, Kubernetes and OCM were being checked or built", "interrupted"}},
-		{"the deadline comes while the clusters start", record(1) + "cat; echo 'error: interrupted' >&2; " + removed, deadlineMargin + time.Second,
-			[]string{"the deadline of go test comes before the sandbox is ready: its programs are built, and the clusters were starting", "run go test -timeout=10m", "interrupted"}},
+		{"the deadline comes while the clusters start", record(1) + interrupted + removed,
+			[]string{"the deadline of go test comes before the sandbox is ready: its programs are built; the clusters were starting", "run go test -timeout=10m", "interrupted"}},
+		{"the deadline comes while images are made", `[ "$2" = up ] || { ` + comes + "exec sleep 60; }\n" + record(1) + "exec >&-; cat >/dev/null; " + removed,
+			[]string{"the deadline of go test comes before the sandbox is ready: its programs are built;", "or their images were being made", "image app: "}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			temporary := fakeProgram(t, test.script)
-			ctx, cancel := startContext(withDeadline{t, time.Now().Add(test.timeLeft)})
-			defer cancel()
-			_, err := start(ctx, newOptions(nil), t.Output())
+			ctx, cancel := context.WithCancelCause(t.Context())
+			defer cancel(nil)
+			go func() {
+				for ctx.Err() == nil {
+					if _, err := os.Stat(os.Getenv("OCM_SANDBOX") + ".comes"); err == nil {
+						cancel(errDeadline)
+					}
+					time.Sleep(10 * time.Millisecond)
+				}
+			}()
+			_, err := start(ctx, newOptions([]Option{Image("app", Dir("."))}), t.Output())
 			if err == nil {
 				t.Fatal("a sandbox that does not run has started")
 			}
@@ -67,6 +84,35 @@ func TestStartErrors(t *testing.T) {
 				t.Errorf("left: %v, %v", left, err)
 			}
 		})
+	}
+}
+
+// watched is a context that counts what waits for its end.
+type watched struct {
+	context.Context
+	done     chan struct{}
+	watchers *atomic.Int32
+}
+
+func (w watched) Done() <-chan struct{} { return w.done }
+
+// AfterFunc is called by package context.
+func (w watched) AfterFunc(func()) func() bool {
+	w.watchers.Add(1)
+	return func() bool { w.watchers.Add(-1); return true }
+}
+
+// TestStartEndsWithItsContext checks that nothing watches the context of a start that has ended.
+func TestStartEndsWithItsContext(t *testing.T) {
+	fakeProgram(t, record(1)+"exec >&-; cat >/dev/null")
+	ctx := watched{context.WithoutCancel(t.Context()), make(chan struct{}), &atomic.Int32{}}
+	s, err := start(ctx, newOptions(nil), t.Output())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.end() })
+	if n := ctx.watchers.Load(); n != 0 {
+		t.Errorf("%d functions watch the context", n)
 	}
 }
 
@@ -107,6 +153,21 @@ func TestUseOfAStartingSandbox(t *testing.T) {
 	write(true)
 	if ready, err := s.awaitReady(t.Context()); !ready || err != nil {
 		t.Errorf("a sandbox that is ready: %t, %v", ready, err)
+	}
+}
+
+// TestUseAtTheDeadline checks that a test that waits for the sandbox of another one tells what to do.
+func TestUseAtTheDeadline(t *testing.T) {
+	fakeProgram(t, "exit 1")
+	dir := t.TempDir()
+	started, _ := statedir.ProcessStart(os.Getpid())
+	if err := (&statedir.Dir{Path: dir}).Write(statedir.Record{PID: os.Getpid(), StartTime: started}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, errDeadline)
+	defer cancel()
+	if _, err := use(ctx, dir, newOptions(nil), t.Output()); err == nil || !strings.Contains(err.Error(), "run go test -timeout=10m: wait for the start of the sandbox in") {
+		t.Errorf("use = %v, want the advice for a start at the deadline", err)
 	}
 }
 

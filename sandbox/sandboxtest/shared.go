@@ -48,9 +48,9 @@ func Main(m *testing.M, opts ...Option) {
 	os.Exit(code) //nolint:forbidigo // as documented, so that TestMain needs one line
 }
 
-// Shared returns the sandbox that all tests of the package share. If the test fails, its output has reports of
-// enabled add-ons, and the sandbox's logs and objects as they are then are kept. It needs a TestMain that calls
-// Main.
+// Shared returns the sandbox that all tests of the package share. If the test fails, the sandbox's logs and
+// objects as they are then are kept, and the test's output has reports of enabled add-ons. It needs a
+// TestMain that calls Main.
 func Shared(t testing.TB) *Sandbox {
 	t.Helper()
 	s, err := startShared(t)
@@ -138,13 +138,14 @@ func use(ctx context.Context, dir string, o options, log io.Writer) (*Sandbox, e
 		return nil, err
 	}
 	s := &Sandbox{program: program, dir: filepath.Clean(dir)}
+	ctx, explain := s.starting(ctx)
 	if err := s.ensure(ctx, o, log); err != nil {
-		return nil, err
+		return nil, explain(err)
 	}
 	if err := s.open(ctx, o); err != nil {
-		return nil, err
+		return nil, explain(err)
 	}
-	return s, s.check(ctx, o)
+	return s, explain(s.check(ctx, o))
 }
 
 // ensure starts the sandbox unless it runs. Tests of other packages may do the same at the same time.
@@ -160,11 +161,9 @@ func (s *Sandbox) ensure(ctx context.Context, o options, log io.Writer) error {
 	if ready, err := s.awaitReady(ctx); ready || err != nil {
 		return err
 	}
-	cmd := s.command("up", o.upFlags()...)
-	up, explain := s.starting(ctx)
-	out, err := output(up, cmd)
+	out, err := output(ctx, s.command("up", o.upFlags()...))
 	_, _ = log.Write(out) // the log only informs
-	return explain(err)
+	return err
 }
 
 // readyPoll is the period of looking whether a sandbox that another process starts is ready.
