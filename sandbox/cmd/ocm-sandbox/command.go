@@ -129,6 +129,7 @@ func buildCommand(options *launcher.Options) *cobra.Command {
 	return &cobra.Command{
 		Use:   "build [PROGRAM...]",
 		Short: "Build all or some of the programs that a sandbox runs",
+		Args:  cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			_, err := build.Programs(cmd.Context(), build.Options{
 				Module: options.Module, Out: options.Programs, Versions: options.Versions, Only: names, Progress: options.Out,

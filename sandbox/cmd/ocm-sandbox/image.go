@@ -27,7 +27,13 @@ func imageCommand(options *launcher.Options) *cobra.Command {
 		Long: `Map an image to a directory with its root file system. Without a tag IMAGE means all its tags and
 digests. The commands below add images of other kinds. All replace an image of the same name, and
 containers that run keep the files that they started with.`,
-		Args: cobra.ExactArgs(1),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if err := cobra.ExactArgs(1)(cmd, args); err != nil {
+				return err
+			}
+			_, _, err := images.Parse(args[0])
+			return err
+		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			name, dir, err := images.Parse(args[0])
 			if err != nil {
