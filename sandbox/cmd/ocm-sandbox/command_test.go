@@ -56,6 +56,7 @@ func TestReloaded(t *testing.T) {
 		want   string
 	}{
 		{"restarted", 2, false, "app:v1: 2 pods restarted\n"},
+		{"one", 1, false, "app:v1: 1 pod restarted\n"},
 		{"in no pod", 0, false, "app:v1: no pod uses this image, so none was restarted\n"},
 		{"not ready again", 2, true, "app:v1: 2 pods deleted\n"},
 		{"not known", 0, true, ""},

@@ -222,11 +222,18 @@ func reloaded(image string, count int, failed bool) string {
 	case failed && count == 0:
 		return ""
 	case failed:
-		return fmt.Sprintf("%s: %d pods deleted\n", image, count)
+		return fmt.Sprintf("%s: %s deleted\n", image, pods(count))
 	case count == 0:
 		return fmt.Sprintf("%s: no pod uses this image, so none was restarted\n", image)
 	}
-	return fmt.Sprintf("%s: %d pods restarted\n", image, count)
+	return fmt.Sprintf("%s: %s restarted\n", image, pods(count))
+}
+
+func pods(count int) string {
+	if count == 1 {
+		return "1 pod"
+	}
+	return fmt.Sprintf("%d pods", count)
 }
 
 // printAdded prints the images as the list does.
