@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 
 	"open-cluster-management.io/helloworld-addon/sandbox/launcher"
@@ -107,6 +108,26 @@ func TestFleetDefaults(t *testing.T) {
 		}
 		if options.Clusters != test.clusters || options.Fleet.Cuttable != test.cuttable {
 			t.Errorf("%s: %d clusters, %d cuttable, want %d, %d", test.name, options.Clusters, options.Fleet.Cuttable, test.clusters, test.cuttable)
+		}
+	}
+}
+
+func TestCountOf(t *testing.T) {
+	names := []string{"fleet-0001", "fleet-0002", "fleet-0003", "fleet-0004", "fleet-0005"}
+	for _, test := range []struct {
+		name  string
+		names []string
+		inRow bool
+		want  string
+	}{
+		{"one", names[:1], true, "done: 1 (fleet-0001)\n"},
+		{"three", names[:3], true, "done: 3 (fleet-0001, fleet-0002, fleet-0003)\n"},
+		{"some", []string{"fleet-0001", "fleet-0009"}, false, "done: 2 (fleet-0001, fleet-0009)\n"},
+		{"many in a row", names, true, "done: 5 (fleet-0001 to fleet-0005)\n"},
+		{"many", names, false, "done: 5 (fleet-0001, fleet-0002, fleet-0003 and 2 more)\n"},
+	} {
+		if diff := cmp.Diff(test.want, countOf("done", test.names, test.inRow)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", test.name, diff)
 		}
 	}
 }

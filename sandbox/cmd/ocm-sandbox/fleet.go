@@ -60,11 +60,11 @@ func fleetCommand(options *launcher.Options) *cobra.Command {
 			if err != nil {
 				return "", err
 			}
-			return countOf("joined", names), nil
+			return countOf("joined", names, true), nil
 		})
 	command("detach CLUSTER...", "Delete clusters on the hub, wait until OCM has cleaned up, and end their agents", cobra.MinimumNArgs(1),
 		func(ctx context.Context, s *control.Sandbox, names []string) (string, error) {
-			return countOf("detached", names), s.Detach(ctx, names...)
+			return countOf("detached", names, false), s.Detach(ctx, names...)
 		})
 	command("kubeconfig CLUSTER", "Print a kubeconfig of a cluster of the fleet", cobra.ExactArgs(1),
 		func(_ context.Context, s *control.Sandbox, args []string) (string, error) {
@@ -83,7 +83,7 @@ func setShare(ctx context.Context, s *control.Sandbox, percent string, up bool) 
 	if err != nil {
 		return "", err
 	}
-	return countOf(map[bool]string{false: "cut off", true: "mended"}[up], names), nil
+	return countOf(map[bool]string{false: "cut off", true: "mended"}[up], names, true), nil
 }
 
 // parsePercent returns the number of a text such as 10%, from 0 to 1.
@@ -96,7 +96,15 @@ func parsePercent(text string) (float64, error) {
 	return percent / 100, nil
 }
 
-// countOf describes how many clusters were changed, and the first and last of them.
-func countOf(what string, names []string) string {
-	return fmt.Sprintf("%s: %d (%s to %s)\n", what, len(names), names[0], names[len(names)-1])
+// countOf describes how many clusters were changed, and which. Of more than three it has the first and the last if they
+// are in a row, otherwise the first three.
+func countOf(what string, names []string, inRow bool) string {
+	which, more := strings.Join(names[:min(3, len(names))], ", "), len(names)-3
+	switch {
+	case more > 0 && inRow:
+		which = names[0] + " to " + names[len(names)-1]
+	case more > 0:
+		which += fmt.Sprintf(" and %d more", more)
+	}
+	return fmt.Sprintf("%s: %d (%s)\n", what, len(names), which)
 }
