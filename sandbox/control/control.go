@@ -106,16 +106,15 @@ type Cut struct {
 	FirstURL, OtherURL bool
 }
 
-// Situation returns the hubs that a cluster is cut off from, and its stopped programs, sorted. For the base of FleetDir it
-// returns the stopped programs of the fleet.
-func (s *Sandbox) Situation(cluster string) (cuts []Cut, stopped []string, err error) {
-	dir := filepath.Join(s.dir, cluster)
+// Cuts returns the hubs that a cluster is cut off from.
+func (s *Sandbox) Cuts(cluster string) ([]Cut, error) {
+	var cuts []Cut
 	for _, hub := range s.hubs() {
 		cut := Cut{Hub: hub}
 		for moved, found := range map[bool]*bool{false: &cut.FirstURL, true: &cut.OtherURL} {
-			_, err := os.Stat(CutFile(dir, hub, moved))
+			_, err := os.Stat(CutFile(filepath.Join(s.dir, cluster), hub, moved))
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return nil, nil, fmt.Errorf("read the links of %s: %w", cluster, err)
+				return nil, fmt.Errorf("read the links of %s: %w", cluster, err)
 			}
 			*found = err == nil
 		}
@@ -123,16 +122,22 @@ func (s *Sandbox) Situation(cluster string) (cuts []Cut, stopped []string, err e
 			cuts = append(cuts, cut)
 		}
 	}
+	return cuts, nil
+}
+
+// Stopped returns the stopped programs of the directory of a cluster, or of FleetDir, sorted.
+func Stopped(dir string) ([]string, error) {
 	programs, err := process.Switches(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) { // before the first program has started there is no directory
-		return nil, nil, fmt.Errorf("%s: %w", cluster, err)
+		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
+	var stopped []string
 	for _, program := range programs {
 		if process.SwitchOf(dir, program).Stopped() {
 			stopped = append(stopped, program)
 		}
 	}
-	return cuts, stopped, nil
+	return stopped, nil
 }
 
 // CutDone returns the path of the file by which the supervisor acknowledges a CutFile: it

@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 	"crypto/x509"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -139,8 +140,9 @@ func TestSituation(t *testing.T) {
 	dir := filepath.Join(s.dir, "cluster1")
 	situation := func() (cuts []Cut, stopped []string) {
 		t.Helper()
-		cuts, stopped, err := s.Situation("cluster1")
-		if err != nil {
+		cuts, cutsErr := s.Cuts("cluster1")
+		stopped, err := Stopped(dir)
+		if err := errors.Join(cutsErr, err); err != nil {
 			t.Fatal(err)
 		}
 		return cuts, stopped

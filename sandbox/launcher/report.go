@@ -14,7 +14,8 @@ import (
 	"open-cluster-management.io/helloworld-addon/sandbox/statedir"
 )
 
-// Report prints the kubeconfig, the memory, the cuts and the stopped programs of each cluster of a sandbox.
+// Report prints the kubeconfig, the memory, the cuts and the stopped programs of each cluster of a sandbox, and counts
+// those of a fleet.
 func Report(ctx context.Context, options Options) error {
 	dir, err := filepath.Abs(options.Dir)
 	if err != nil {
@@ -43,7 +44,11 @@ func Report(ctx context.Context, options Options) error {
 		rss, private := memory(processes)
 		options.say("%-9s %4d MiB in %d programs (sum of RSS; %d MiB of it private)  KUBECONFIG=%s.kubeconfig",
 			name, rss>>20, len(processes), private>>20, filepath.Join(options.Dir, name))
-		if err := reportSituation(&options, sandbox, name); err != nil {
+		cuts, err := sandbox.Cuts(name)
+		if err != nil {
+			return err
+		}
+		if err := reportSituation(&options, cuts, filepath.Join(dir, name)); err != nil {
 			return err
 		}
 	}
@@ -59,9 +64,9 @@ func Report(ctx context.Context, options Options) error {
 	return nil
 }
 
-// reportSituation prints a line about a cluster's cuts and stopped programs, if there are any.
-func reportSituation(options *Options, sandbox *control.Sandbox, name string) error {
-	cuts, stopped, err := sandbox.Situation(name)
+// reportSituation prints a line about the cuts and the stopped programs of a cluster or fleet in dir, if there are any.
+func reportSituation(options *Options, cuts []control.Cut, dir string) error {
+	stopped, err := control.Stopped(dir)
 	if err != nil {
 		return err
 	}
@@ -111,7 +116,7 @@ func reportFleet(ctx context.Context, options *Options, sandbox *control.Sandbox
 		options.say("%-9s %4d MiB in the add-on's agents (%d MiB of it private)", "", rss>>20, private>>20)
 	}
 	options.say("%-9s %s", "", summary)
-	return reportSituation(options, sandbox, filepath.Base(dir))
+	return reportSituation(options, nil, dir)
 }
 
 // memory returns the resident memory of the processes, and the private part of it.

@@ -12,15 +12,16 @@ import (
 	"open-cluster-management.io/helloworld-addon/sandbox/statedir"
 )
 
-// TestReport checks that the line after a cluster's own has what was done to the cluster.
+// TestReport checks that the line after those of a cluster or a fleet has what was done to it.
 func TestReport(t *testing.T) {
 	dir := t.TempDir()
 	started, _ := statedir.ProcessStart(os.Getpid())
-	record := fmt.Sprintf(`{"kind":"open-cluster-management-sandbox","pid":%d,"startTime":%d,"clusters":["hub","cluster1"],"hubs":1}`, os.Getpid(), started)
+	record := fmt.Sprintf(`{"kind":"open-cluster-management-sandbox","pid":%d,"startTime":%d,"clusters":["hub","cluster1"],"hubs":1,"fleet":{}}`, os.Getpid(), started)
 	cluster := filepath.Join(dir, "cluster1")
 	for file, content := range map[string]string{
 		filepath.Join(dir, "sandbox.json"): record, control.CutFile(cluster, "hub", false): "", control.CutFile(cluster, "hub", true): "",
 		filepath.Join(cluster, "programs", "work-agent.kept"): "", filepath.Join(cluster, "programs", "work-agent.stopped"): "",
+		filepath.Join(dir, "fleet", "programs", "agents.kept"): "", filepath.Join(dir, "fleet", "programs", "agents.stopped"): "",
 	} {
 		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 			t.Fatal(err)
@@ -34,7 +35,8 @@ func TestReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.Split(out.String(), "\n")
-	if len(lines) < 3 || !strings.HasPrefix(lines[1], "cluster1 ") || strings.TrimSpace(lines[2]) != "cut off from hub; stopped: work-agent" {
+	if len(lines) < 6 || !strings.HasPrefix(lines[1], "cluster1 ") || strings.TrimSpace(lines[2]) != "cut off from hub; stopped: work-agent" ||
+		!strings.HasPrefix(lines[3], "fleet ") || strings.TrimSpace(lines[5]) != "stopped: agents" {
 		t.Errorf("Report prints\n%s", out.String())
 	}
 }
