@@ -31,9 +31,15 @@ func (e ending) String() string {
 	return fmt.Sprintf("pod %s/%s: container %s ended with exit code %d (%s)", e.namespace, e.pod, e.container, e.exitCode, e.reason)
 }
 
-// endings returns the containers of new pods that do not stay running: those in CrashLoopBackOff, and those that have
-// ended since all pods were ready. ready are the pods at that time, nil if it has not come. A container that ended before
-// it was ready counts only in CrashLoopBackOff, because some agents exit once until what they need is there.
+// earlyRestarts is the number of restarts of a container from which CrashLoopBackOff counts before the pods were ready: an
+// agent or an init container may exit a few times until what it needs is there. The third restart is after 30 s.
+const earlyRestarts = 3
+
+// endings returns the containers of new pods that do not stay running. ready are the pods when all were ready, nil while not
+// all have been ready. A container counts
+//   - if it is in CrashLoopBackOff, without ready only from earlyRestarts,
+//   - if it has ended with an error since ready,
+//   - if it was restarted since ready.
 func endings(ready, now []corev1.Pod) []ending {
 	type key struct {
 		pod       types.UID
@@ -49,7 +55,7 @@ func endings(ready, now []corev1.Pod) []ending {
 	for _, pod := range now {
 		for _, c := range statuses(pod) {
 			before, known := restarts[key{pod.UID, c.Name}]
-			loops := c.State.Waiting != nil && c.State.Waiting.Reason == crashLoopBackOff
+			loops := c.State.Waiting != nil && c.State.Waiting.Reason == crashLoopBackOff && (known || c.RestartCount >= earlyRestarts)
 			failed := c.State.Terminated != nil && c.State.Terminated.ExitCode != 0
 			if !loops && !(known && (failed || c.RestartCount > before)) {
 				continue

@@ -21,10 +21,10 @@ import (
 	"open-cluster-management.io/helloworld-addon/sandbox/images"
 )
 
-// Reload deletes the pods of all clusters that use an image, and waits until as many new ones
-// are ready and stay so for reloadSettle. Without a tag, the name means all tags and digests. It returns the number of
-// deleted pods. Pods that no controller would create again stay; the error names them,
-// those that are not ready in time, and those whose containers end, with the ends of their logs.
+// Reload deletes the pods of all clusters that use an image, and waits until as many new ones are ready and stay so for
+// reloadSettle. Without a tag, the name means all tags and digests. It returns the number of deleted pods. Pods that no
+// controller would create again stay; the error names them, those that are not ready in time, and those whose containers
+// end, with the ends of their logs.
 func (s *Sandbox) Reload(ctx context.Context, image string, timeout time.Duration) (int, error) {
 	known, err := images.In(s.dir).Known()
 	if err != nil {
