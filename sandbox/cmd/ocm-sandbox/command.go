@@ -44,11 +44,11 @@ func command() *cobra.Command {
 func upCommand(options *launcher.Options) *cobra.Command {
 	untilEOF := false
 	cmd := &cobra.Command{
-		Use:   "up",
-		Short: "Start a hub and managed clusters; return when all have joined",
-		Args:  cobra.NoArgs,
+		Use:    "up",
+		Short:  "Start a hub and managed clusters; return when all have joined",
+		Args:   cobra.NoArgs,
+		PreRun: func(cmd *cobra.Command, _ []string) { fleetDefaults(cmd, options) },
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			fleetDefaults(cmd, options)
 			if untilEOF {
 				return upUntilEOF(cmd.Context(), *options, os.Stdin, os.Stdout)
 			}

@@ -101,7 +101,7 @@ func TestFleetDefaults(t *testing.T) {
 	} {
 		options := &launcher.Options{}
 		up := upCommand(options)
-		up.RunE = func(cmd *cobra.Command, _ []string) error { fleetDefaults(cmd, options); return nil }
+		up.RunE = func(*cobra.Command, []string) error { return nil }
 		up.SetArgs(test.args)
 		if err := up.Execute(); err != nil {
 			t.Fatal(err)

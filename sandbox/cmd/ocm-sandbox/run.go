@@ -38,11 +38,11 @@ func runCommand(options *launcher.Options) *cobra.Command {
 		Short:                 "Run a command on a sandbox of its own, and remove the sandbox",
 		Long:                  runHelp,
 		Args:                  cobra.MinimumNArgs(1),
+		PreRun:                func(cmd *cobra.Command, _ []string) { runDefaults(cmd, options) },
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("dir") {
 				return errors.New("--dir: run makes a directory of its own; leave the flag out, or use up --dir")
 			}
-			runDefaults(cmd, options)
 			run.Command = args
 			run.Collect = collectInto
 			run.Up = func(ctx context.Context, dir string) ([]string, error) {

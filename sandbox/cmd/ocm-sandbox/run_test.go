@@ -24,8 +24,7 @@ func TestStatusSyncInterval(t *testing.T) {
 		options := &launcher.Options{}
 		commands := map[string]*cobra.Command{"up": upCommand(options), "run": runCommand(options), "supervise": superviseCommand(options)}
 		cmd := commands[test.command]
-		set := map[string]func(*cobra.Command, *launcher.Options){"up": fleetDefaults, "run": runDefaults}[test.command]
-		cmd.RunE = func(cmd *cobra.Command, _ []string) error { set(cmd, options); return nil }
+		cmd.RunE = func(*cobra.Command, []string) error { return nil }
 		cmd.SetArgs(test.args)
 		if err := cmd.Execute(); err != nil {
 			t.Fatal(err)
