@@ -23,8 +23,8 @@ when the sandbox does not start. For example:
 The command finds the clusters by KUBECONFIG (contexts hub, cluster1, ...), HUB_KUBECONFIG,
 CLUSTER1_KUBECONFIG and so on, and calls of ocm-sandbox in it find the sandbox by SANDBOX_DIR. PATH ends
 with a directory that has a kubectl. Each run has a directory of its own, so --dir and SANDBOX_DIR do not
-count, and runs beside each other do not collide. OCM's work agents read statuses every 5 seconds, not
-every minute as by default.
+count, and runs beside each other do not collide. OCM's work agents read statuses every 5 seconds; with
+up every minute.
 
 Messages go to standard error. When the command fails, logs and objects are kept in a directory that is
 named there; an interrupt keeps none. Signals go to the command. When ocm-sandbox itself is killed, the
