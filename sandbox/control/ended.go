@@ -1,15 +1,16 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
+
+	"open-cluster-management.io/helloworld-addon/sandbox/podstate"
 )
 
 // crashLoopBackOff is kubelet's reason for a container that has ended again and again.
@@ -47,13 +48,13 @@ func endings(ready, now []corev1.Pod) []ending {
 	}
 	restarts := map[key]int32{}
 	for _, pod := range ready {
-		for _, c := range statuses(pod) {
+		for _, c := range podstate.Statuses(&pod) {
 			restarts[key{pod.UID, c.Name}] = c.RestartCount
 		}
 	}
 	var found []ending
 	for _, pod := range now {
-		for _, c := range statuses(pod) {
+		for _, c := range podstate.Statuses(&pod) {
 			before, known := restarts[key{pod.UID, c.Name}]
 			loops := c.State.Waiting != nil && c.State.Waiting.Reason == crashLoopBackOff && (known || c.RestartCount >= earlyRestarts)
 			failed := c.State.Terminated != nil && c.State.Terminated.ExitCode != 0
@@ -74,16 +75,18 @@ func endings(ready, now []corev1.Pod) []ending {
 	return found
 }
 
-func statuses(pod corev1.Pod) []corev1.ContainerStatus {
-	return slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses)
-}
-
-// explain returns an error about the ended containers, with the ends of their logs.
+// explain returns an error about the ended containers, with an excerpt of the log of the first one of each name: those of
+// replicas are alike.
 func (r *reload) explain(ctx context.Context, ended []ending) error {
 	var text strings.Builder
 	_, _ = fmt.Fprint(&text, "the new pods do not stay ready")
+	logged := map[string]bool{}
 	for _, e := range ended {
-		_, _ = fmt.Fprintf(&text, "\n%s%s", e, indented(r.logOf(ctx, e)))
+		_, _ = fmt.Fprintf(&text, "\n%s", e)
+		if !logged[e.container] {
+			logged[e.container] = true
+			_, _ = fmt.Fprint(&text, indented(r.logOf(ctx, e)))
+		}
 	}
 	return errors.New(text.String())
 }
@@ -91,25 +94,14 @@ func (r *reload) explain(ctx context.Context, ended []ending) error {
 // logOf returns the end of the log of the run that ended, or of the other one of the last two if that is empty: the container
 // may have been restarted meanwhile.
 func (r *reload) logOf(ctx context.Context, e ending) string {
-	for _, previous := range []bool{e.restarted, !e.restarted} {
-		options := &corev1.PodLogOptions{Container: e.container, Previous: previous, TailLines: ptr.To[int64](logLines)}
-		content, err := r.client.CoreV1().Pods(e.namespace).GetLogs(e.pod, options).DoRaw(ctx)
-		if err == nil && len(strings.TrimSpace(string(content))) > 0 {
-			return string(content)
-		}
-	}
-	return ""
+	pods := r.client.CoreV1().Pods(e.namespace)
+	return cmp.Or(podstate.Tail(ctx, pods, e.pod, e.container, e.restarted), podstate.Tail(ctx, pods, e.pod, e.container, !e.restarted))
 }
 
-// indented returns the part of a message that has the log, a line for each of its lines.
+// indented returns the part of a message that has an excerpt of a log, a line for each of its lines.
 func indented(log string) string {
 	if log == "" {
 		return ", and its log is empty"
 	}
-	var text strings.Builder
-	_, _ = text.WriteString("; the end of its log:")
-	for line := range strings.Lines(log) {
-		_, _ = fmt.Fprintf(&text, "\n    %s", strings.TrimRight(line, "\r\n"))
-	}
-	return text.String()
+	return "; from its log:\n    " + strings.Join(podstate.Excerpt(log, logLines), "\n    ")
 }

@@ -87,9 +87,37 @@ func TestReloadOfAProgramThatEnds(t *testing.T) {
 	if err := r.begin(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	const want = "the new pods do not stay ready\npod ns/a2: container app ended with exit code 2 (Error); the end of its log:\n    fake logs"
+	const want = "the new pods do not stay ready\npod ns/a2: container app ended with exit code 2 (Error); from its log:\n    fake logs"
 	if err := r.wait(t.Context(), time.Millisecond, time.Millisecond); err == nil || err.Error() != want {
 		t.Errorf("wait = %v, want %q", err, want)
+	}
+}
+
+// TestExplain checks that the log of one replica of many is enough.
+func TestExplain(t *testing.T) {
+	r := &reload{client: fake.NewClientset()}
+	err := r.explain(t.Context(), []ending{
+		{"ns", "a", "app", 2, "Error", true}, {"ns", "a", "proxy", 1, "Error", false}, {"ns", "b", "app", 2, "Error", true}})
+	const want = "the new pods do not stay ready\n" +
+		"pod ns/a: container app ended with exit code 2 (Error); from its log:\n    fake logs\n" +
+		"pod ns/a: container proxy ended with exit code 1 (Error); from its log:\n    fake logs\n" +
+		"pod ns/b: container app ended with exit code 2 (Error)"
+	if diff := cmp.Diff(want, err.Error()); diff != "" {
+		t.Errorf("explain (-want +got):\n%s", diff)
+	}
+}
+
+func TestIndented(t *testing.T) {
+	frames := strings.Repeat("frame\n", 3*logLines)
+	for _, test := range []struct{ name, log, want string }{
+		{"an empty log", "", ", and its log is empty"},
+		{"a short one", "one\r\ntwo\n", "; from its log:\n    one\n    two"},
+		{"a panic with a long stack", "started\npanic: no table\n\n" + frames,
+			"; from its log:\n    started\n    panic: no table\n    " + strings.Repeat("\n    frame", logLines-3)},
+	} {
+		if diff := cmp.Diff(test.want, indented(test.log)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", test.name, diff)
+		}
 	}
 }
 

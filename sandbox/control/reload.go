@@ -19,12 +19,13 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"open-cluster-management.io/helloworld-addon/sandbox/images"
+	"open-cluster-management.io/helloworld-addon/sandbox/podstate"
 )
 
 // Reload deletes the pods of all clusters that use an image, and waits until as many new ones are ready and stay so for
 // reloadSettle. Without a tag, the name means all tags and digests. It returns the number of deleted pods. Pods that no
 // controller would create again stay; the error names them, those that are not ready in time, and those whose containers
-// end, with the ends of their logs.
+// end, with an excerpt of the log of one container of each name.
 func (s *Sandbox) Reload(ctx context.Context, image string, timeout time.Duration) (int, error) {
 	known, err := images.In(s.dir).Known()
 	if err != nil {
@@ -208,7 +209,7 @@ func notReady(deleted, created []corev1.Pod) []string {
 	waiting := map[types.UID][]string{}
 	for _, pod := range created {
 		owner := metav1.GetControllerOf(&pod)
-		if isReady(pod) {
+		if podstate.Ready(&pod) {
 			want[owner.UID]--
 		} else {
 			waiting[owner.UID] = append(waiting[owner.UID], fmt.Sprintf("pod %s/%s%s", pod.Namespace, pod.Name, reasonOf(pod)))
@@ -228,15 +229,9 @@ func notReady(deleted, created []corev1.Pod) []string {
 	return missing
 }
 
-func isReady(pod corev1.Pod) bool {
-	return pod.Status.Phase == corev1.PodSucceeded || slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-	})
-}
-
 // reasonOf returns why the pod's containers wait, in parentheses, empty if none does.
 func reasonOf(pod corev1.Pod) string {
-	for _, c := range statuses(pod) {
+	for _, c := range podstate.Statuses(&pod) {
 		if w := c.State.Waiting; w != nil && w.Reason != "PodInitializing" {
 			return fmt.Sprintf(" (container %s: %s)", c.Name, w.Reason)
 		}

@@ -192,7 +192,8 @@ func reloadCommand(options *launcher.Options) *cobra.Command {
 		Short: "Delete the pods that use an image, and wait until the new ones are ready",
 		Long: `Delete the pods of all clusters that use an image, and wait until their controllers have created
 as many new ones, which are ready and stay so for a second. Without a tag IMAGE means all its tags
-and digests. When a container of a new pod ends, the error has the end of its log.`,
+and digests. When containers of new pods end, the error has the end of the log of one of each name,
+or the lines around the message of a panic.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return reloadImage(cmd.Context(), options, args[0], timeout)
