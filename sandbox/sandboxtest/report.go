@@ -124,7 +124,7 @@ func (r *report) String() string {
 		fmt.Fprintf(&b, "warning on %s: %s: %s: %s\n", e.cluster, e.object, e.reason, e.message)
 	}
 	if pods, events := len(r.pods)-maxPods, len(r.events)-maxEvents; pods > 0 || events > 0 {
-		fmt.Fprintf(&b, "left out: %d pods and %d warnings\n", max(0, pods), max(0, events))
+		fmt.Fprintf(&b, "not shown: pods: %d, warnings: %d\n", max(0, pods), max(0, events))
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }

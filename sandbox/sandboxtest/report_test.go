@@ -82,7 +82,7 @@ func TestReport(t *testing.T) {
 			strings.Repeat("pod a on hub: Failed\n  the end of the log of its container c:\n"+indented(numbered(100), 80), 3) +
 				"pod a on hub: Failed\nManagedClusterAddOn cluster1/app:\n  Available=False "},
 		{"pods and warnings are limited", report{pods: make([]pod, 12), events: make([]event, 21)},
-			strings.Repeat("pod  on : ready\n", 10) + strings.Repeat("warning on : : : \n", 20) + "left out: 2 pods and 1 warnings"},
+			strings.Repeat("pod  on : ready\n", 10) + strings.Repeat("warning on : : : \n", 20) + "not shown: pods: 2, warnings: 1"},
 		{"everything; of objects only what is wrong", full, `the hub has no ManagedClusterAddOn cluster1/app: call Enable
 a note
 pod ns/app-1 on cluster1: Pending
