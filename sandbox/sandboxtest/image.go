@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -56,11 +59,19 @@ func GoMain(pkg string) ImageSource { return goSource(pkg) }
 
 type goSource string
 
+// listFormat lets go list print a file in each directory with files of the program in the main module, and in the last line
+// the name of the program's own package.
+const listFormat = `{{if .Module}}{{if .Module.Main}}{{.Module.Dir}}/go.mod
+{{.Dir}}/.
+{{$dir := .Dir}}{{range .EmbedFiles}}{{$dir}}/{{.}}
+{{end}}{{end}}{{end}}{{if not .DepOnly}}{{.Name}}{{end}}`
+
 func (g goSource) check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, buildTimeout)
 	defer cancel()
-	kind, err := goCommand(ctx, "", "list", "-f", "{{.Name}}", string(g))
-	if err == nil && kind != "main" {
+	list, err := goCommand(ctx, "", "list", "-deps", "-f", listFormat, string(g))
+	lines := strings.Split(list, "\n")
+	if kind := lines[len(lines)-1]; err == nil && kind != "main" {
 		err = fmt.Errorf("it is the package %s, not a program (package main)", kind)
 	}
 	if err == nil {
@@ -69,11 +80,28 @@ func (g goSource) check(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("GoMain(%q): %w", string(g), err)
 	}
+	track(lines[:len(lines)-1])
 	return nil
 }
 
+// track lets go test run the tests again, instead of printing a cached result, when the directories of these files have
+// changed, or a file in them: it compares those that tests open in their module
+// (https://pkg.go.dev/cmd/go#hdr-Test_packages). The program itself is no part of the tests.
+func track(files []string) {
+	directories := map[string]bool{}
+	for _, file := range files {
+		directories[filepath.Dir(file)] = true
+	}
+	for _, name := range slices.Sorted(maps.Keys(directories)) {
+		if opened, err := os.Open(name); err == nil {
+			_ = opened.Close() // it was only to be opened
+		}
+	}
+}
+
 func (g goSource) add(ctx context.Context, s *Sandbox, ref string) error {
-	_, err := s.run(ctx, "image", "go", ref, string(g))
+	// pods of earlier runs, in the sandbox of OCM_SANDBOX_USE, must not run the program of before
+	_, err := s.run(ctx, "image", "go", "--reload", ref, string(g))
 	return err
 }
 
