@@ -88,7 +88,7 @@ func TestWhyAnAddonIsNotAvailable(t *testing.T) {
 		t.Fatalf("a test of a broken add-on has passed:\n%s", out)
 	}
 	for _, want := range []string{
-		"the add-on broken is not available on cluster1 after ",
+		"the add-on broken ", " available on cluster1 after ",
 		`the image "example.com/no-such-image:v1" is not known to the sandbox: add the option Image("example.com/no-such-image:v1", `,
 		"ManagedClusterAddOn cluster1/broken:\n", "  Available=False",
 		"ManifestWork cluster1/addon-broken-deploy-0:\n", "  Applied=False AppliedManifestWorkFailed",

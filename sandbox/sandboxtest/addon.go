@@ -53,9 +53,11 @@ func (s *Sandbox) Enable(t testing.TB, addon string, clusters ...string) {
 
 // WaitAvailable waits until an add-on is available on managed clusters, by default on all: until the
 // condition Available of its ManagedClusterAddOn on the first hub is True. After AvailableTimeout, or
-// shortly before the deadline of go test, it fails the test. It stops early, after 15 s, when all pods of the
-// add-on wait for images that the sandbox does not know; or when the hub has no ClusterManagementAddOn or no
-// ManagedClusterAddOn of the add-on, and no pod that could create it.
+// shortly before the deadline of go test, it fails the test. After 20 s it also fails when waiting cannot help:
+//   - all pods of the add-on wait for images that the sandbox does not know, or have ended four times;
+//   - it has no pod, the hub has no ClusterManagementAddOn or no ManagedClusterAddOn of it, and no pod on the
+//     hub is starting;
+//   - it has no pod, and all pods on the hub wait for unknown images or have ended four times.
 //
 // Its message has what explains the failure: the pods that are not ready or have restarted, with the reason
 // and the last lines of their logs; the conditions of the ManagedClusterAddOn and of the add-on's
@@ -119,13 +121,17 @@ func (s *Sandbox) waitAvailable(ctx context.Context, grace time.Time, addon, clu
 func await(ctx context.Context, grace time.Time, check func(context.Context) error, hopeless func(context.Context) bool) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
+	before := false
 	return poll(ctx, func(ctx context.Context) error {
 		err := check(ctx)
 		if err != nil && ctx.Err() == nil && !time.Now().Before(grace) {
 			grace = time.Now().Add(hopelessPeriod)
-			if hopeless(ctx) {
+			// twice, because what has just become ready needs a moment
+			now := hopeless(ctx)
+			if now && before {
 				stop()
 			}
+			before = now
 		}
 		return err
 	})

@@ -20,7 +20,8 @@ func TestAwait(t *testing.T) {
 		{"it becomes available", 10 * time.Second, 0, "", 10 * time.Second},
 		{"another goroutine enables it in time", time.Hour, 14 * time.Second, "after 2m0s: not yet", 2 * time.Minute},
 		{"it is enabled before it becomes available", 40 * time.Second, 14 * time.Second, "", 40 * time.Second},
-		{"it is not enabled", time.Hour, time.Hour, "after 15s: not yet", 15 * time.Second},
+		{"a manager that has just started enables it", 40 * time.Second, 18 * time.Second, "", 40 * time.Second},
+		{"it is not enabled", time.Hour, time.Hour, "after 20s: not yet", 20 * time.Second},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

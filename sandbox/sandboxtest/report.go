@@ -65,7 +65,9 @@ type pod struct {
 	object                   *corev1.Pod
 	cluster, namespace, name string
 	// owned is true if a ManifestWork of the add-on has the pod's workload.
-	owned bool
+	owned, ready bool
+	// crashing is true if a container has ended so often that it is not likely to run without a change.
+	crashing bool
 	// problem tells why the pod is not ready or that it has restarted. Otherwise it is empty.
 	problem string
 	// unknownImages are the images of its containers that the sandbox does not know.
@@ -165,20 +167,32 @@ func (r *report) missing() []string {
 // itself, the second one, which is OCM's default, has agents.
 var agentNamespaces = []string{metav1.NamespaceSystem, "open-cluster-management-agent-addon"}
 
-// hopeless reports whether the add-on cannot become available unless the test does more: all of its pods
-// wait for unknown images; or the hub lacks its objects, and every pod on the hub that could create them
-// waits for an unknown image.
+// hopeless reports whether the add-on cannot become available unless the test does more: all of its pods are
+// stuck; or it has none, no pod on the hub is starting, and the hub lacks its objects or all pods there are
+// stuck, its manager among them.
 func (r *report) hopeless() bool {
-	lacks, owned := r.unmanaged || r.notEnabled && !r.placed, false
+	if len(r.notes) > 0 {
+		return false // something could not be read
+	}
+	var own, onHub []pod
 	for _, p := range r.pods {
-		owned = owned || p.owned
-		mayHelp := p.owned || lacks && !slices.Contains(agentNamespaces, p.namespace)
-		if mayHelp && len(p.unknownImages) == 0 {
-			return false
+		if p.owned {
+			own = append(own, p)
+		} else if !slices.Contains(agentNamespaces, p.namespace) {
+			onHub = append(onHub, p)
 		}
 	}
-	return len(r.notes) == 0 && (lacks || owned)
+	if len(own) > 0 {
+		return !slices.ContainsFunc(own, func(p pod) bool { return !p.stuck() })
+	}
+	starting := slices.ContainsFunc(onHub, func(p pod) bool { return !p.ready && !p.stuck() })
+	ready := slices.ContainsFunc(onHub, func(p pod) bool { return p.ready })
+	lacks := r.unmanaged || r.notEnabled && !r.placed
+	return !starting && (lacks || r.noWorks && !ready && len(onHub) > 0)
 }
+
+// stuck reports whether the pod does not become ready without a change.
+func (p *pod) stuck() bool { return p.crashing || len(p.unknownImages) > 0 }
 
 // writePods writes the pods with the ends of their containers' logs, at most budget lines of all logs. It
 // returns the rest of the budget.
@@ -283,9 +297,13 @@ func (w work) owns(p *corev1.Pod) bool {
 	})
 }
 
+// manyRestarts is the number of restarts after which a container is taken to end always. By the node's back-off that is
+// half a minute after its first end, for example for a CRD or a Secret that it waits for.
+const manyRestarts = 3
+
 // podOf returns what a pod of the cluster tells.
 func podOf(cluster string, p *corev1.Pod) pod {
-	result := pod{object: p, cluster: cluster, namespace: p.Namespace, name: p.Name, problem: podProblem(p)}
+	result := pod{object: p, cluster: cluster, namespace: p.Namespace, name: p.Name, ready: podstate.Ready(p), problem: podProblem(p)}
 	named := map[string]string{}
 	for _, c := range append(slices.Clone(p.Spec.InitContainers), p.Spec.Containers...) {
 		named[c.Name] = c.Image
@@ -294,6 +312,7 @@ func podOf(cluster string, p *corev1.Pod) pod {
 		if c.State.Waiting != nil && strings.Contains(c.State.Waiting.Message, images.Unknown) {
 			result.unknownImages = append(result.unknownImages, named[c.Name])
 		}
+		result.crashing = result.crashing || c.State.Waiting != nil && c.LastTerminationState.Terminated != nil && c.RestartCount >= manyRestarts
 	}
 	return result
 }

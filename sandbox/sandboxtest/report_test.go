@@ -126,6 +126,7 @@ func TestMissing(t *testing.T) {
 	manager := pod{cluster: "hub", namespace: "m", problem: "Pending", unknownImages: []string{"app:v1"}}
 	operator := pod{cluster: "hub", namespace: "m", problem: "Pending"}
 	agent := pod{cluster: "hub", namespace: "open-cluster-management-agent-addon"}
+	ready := pod{cluster: "hub", namespace: "m", ready: true}
 	for _, test := range []struct {
 		name     string
 		report   report
@@ -136,7 +137,7 @@ func TestMissing(t *testing.T) {
 		{"no ClusterManagementAddOn, and not enabled", report{unmanaged: true, notEnabled: true, noWorks: true}, []string{name, enable}, true},
 		{"not enabled by a placement yet", report{notEnabled: true, placed: true, noWorks: true}, []string{placed}, false},
 		{"an operator that may apply them is starting", report{unmanaged: true, notEnabled: true, noWorks: true, pods: []pod{operator}}, []string{name, enable}, false},
-		{"a manager that may enable it is ready", report{notEnabled: true, noWorks: true, pods: []pod{{cluster: "hub"}}}, []string{enable}, false},
+		{"a ready manager has not enabled it", report{notEnabled: true, noWorks: true, pods: []pod{ready}}, []string{enable}, true},
 		{"what would apply them has an unknown image", report{unmanaged: true, noWorks: true, pods: []pod{manager}}, []string{name, image}, true},
 		{"an agent on a hub that manages itself applies nothing", report{notEnabled: true, noWorks: true, pods: []pod{agent}}, []string{enable}, true},
 		{"an add-on without a ClusterManagementAddOn whose agent starts", report{unmanaged: true, pods: []pod{starting}}, []string{name}, false},
@@ -144,8 +145,10 @@ func TestMissing(t *testing.T) {
 		{"its pods have an unknown image", report{pods: []pod{waiting, waiting}}, []string{image}, true},
 		{"another pod of it is starting, which may count", report{pods: []pod{waiting, starting}}, []string{image}, false},
 		{"a pod on the hub is ready, which does not count", report{pods: []pod{waiting, operator}}, []string{image}, true},
-		{"its manager, or an unrelated pod, has an unknown image", report{noWorks: true, pods: []pod{manager}}, []string{image}, false},
-		{"a ready manager beside it", report{noWorks: true, pods: []pod{manager, {cluster: "hub", namespace: "m"}}}, []string{image}, false},
+		{"its manager has an unknown image", report{noWorks: true, pods: []pod{manager}}, []string{image}, true},
+		{"a ready manager beside a pod with an unknown image", report{noWorks: true, pods: []pod{manager, ready}}, []string{image}, false},
+		{"a manager that starts beside it", report{noWorks: true, pods: []pod{manager, operator}}, []string{image}, false},
+		{"its pods end always", report{pods: []pod{{owned: true, crashing: true}, waiting}}, []string{image}, true},
 		{"an unrelated pod, as the add-on has a ManifestWork", report{pods: []pod{manager}}, nil, false},
 	} {
 		test.report.addon, test.report.cluster = "app", "cluster1"
@@ -169,6 +172,25 @@ func TestUnknownImages(t *testing.T) {
 			Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{Name: "side"}, {Name: "main", State: waiting}}}})
 		if diff := cmp.Diff([]string{"app:v1"}, got.unknownImages); diff != "" {
 			t.Errorf("%s: unknown images (-want +got):\n%s", reason, diff)
+		}
+	}
+}
+
+func TestCrashing(t *testing.T) {
+	ended := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 2}}
+	waiting := corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}
+	for _, test := range []struct {
+		name   string
+		status corev1.ContainerStatus
+		want   bool
+	}{
+		{"it may wait for a CRD", corev1.ContainerStatus{State: waiting, LastTerminationState: ended, RestartCount: 2}, false},
+		{"it has had half a minute", corev1.ContainerStatus{State: waiting, LastTerminationState: ended, RestartCount: 3}, true},
+		{"it runs again", corev1.ContainerStatus{State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}, LastTerminationState: ended, RestartCount: 3}, false},
+	} {
+		got := podOf("cluster1", &corev1.Pod{Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{test.status}}})
+		if got.crashing != test.want {
+			t.Errorf("%s: crashing = %t, want %t", test.name, got.crashing, test.want)
 		}
 	}
 }

@@ -21,13 +21,14 @@ import (
 //go:embed all:_addon
 var files embed.FS
 
+// ModulePath is the module of package sandboxtest.
+const ModulePath = "open-cluster-management.io/helloworld-addon/sandbox"
+
 const (
 	directory   = "_addon"
 	placeholder = "my-addon"
-	// modulePath is the module of package sandboxtest.
-	modulePath = "open-cluster-management.io/helloworld-addon/sandbox"
 	// install is the command in the add-on's README that installs the published ocm-sandbox.
-	install = "CGO_ENABLED=0 go install -trimpath " + modulePath + "/cmd/ocm-sandbox@latest"
+	install = "CGO_ENABLED=0 go install -trimpath " + ModulePath + "/cmd/ocm-sandbox@latest"
 	// longestSuffix is the longest one of the names that are derived from the add-on's and have to be labels.
 	longestSuffix = "-controller"
 )
@@ -93,7 +94,7 @@ func (o *Options) render(name, content string) (string, string) {
 	}
 	content = strings.ReplaceAll(content, placeholder, o.Name)
 	if name == "go.mod" {
-		content += fmt.Sprintf("\nrequire %s %s\n", modulePath, o.Version)
+		content += fmt.Sprintf("\nrequire %s %s\n", ModulePath, o.Version)
 	}
 	if o.Replace != "" {
 		content = replaced(name, content, o.Replace)
@@ -105,12 +106,12 @@ func (o *Options) render(name, content string) (string, string) {
 func replaced(name, content, sources string) string {
 	switch name {
 	case "go.mod":
-		return content + fmt.Sprintf("\nreplace %s => %q\n", modulePath, sources)
+		return content + fmt.Sprintf("\nreplace %s => %q\n", ModulePath, sources)
 	case "README.md":
 		content = strings.ReplaceAll(content, install, fmt.Sprintf("CGO_ENABLED=0 go install -C %q -trimpath ./cmd/ocm-sandbox", sources))
 		return content + fmt.Sprintf(`5. The tests use the sandbox in %[1]s. Before another machine or a workflow can run them, use a published version:
    `+"`go mod edit -dropreplace=%[2]s && go get %[2]s@latest`"+`.
-`, sources, modulePath)
+`, sources, ModulePath)
 	case ".github/workflows/test.yml":
 		return "# fails until go.mod has no replace directive: see README.md\n" + content
 	}

@@ -58,8 +58,8 @@ func TestWrite(t *testing.T) {
 
 func TestGoMod(t *testing.T) {
 	for _, test := range []struct{ name, replace, want string }{
-		{"a release", "", "\nrequire " + modulePath + " v0.2.0\n"},
-		{"local files", "/a clone/sandbox", "\nrequire " + modulePath + " v0.2.0\n\nreplace " + modulePath + " => \"/a clone/sandbox\"\n"},
+		{"a release", "", "\nrequire " + ModulePath + " v0.2.0\n"},
+		{"local files", "/a clone/sandbox", "\nrequire " + ModulePath + " v0.2.0\n\nreplace " + ModulePath + " => \"/a clone/sandbox\"\n"},
 	} {
 		options := Options{Name: "a", Version: "v0.2.0", Replace: test.replace}
 		name, content := options.render("go.mod.tmpl", "module example.com/my-addon\n")

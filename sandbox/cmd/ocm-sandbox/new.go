@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -51,7 +52,7 @@ func newCommand(options *launcher.Options) *cobra.Command {
 				return err
 			}
 			if err := tidy(cmd.Context(), addon.Name); err != nil {
-				return fmt.Errorf("the add-on is in %s, but its modules could not be downloaded: call go mod tidy there: %w", addon.Name, err)
+				return errors.Join(fmt.Errorf("download the add-on's modules: %w", err), os.RemoveAll(addon.Name))
 			}
 			_, err = fmt.Fprintf(options.Out, "the add-on is in %[1]s: cd %[1]s && go test -timeout 30m ./...\n", addon.Name)
 			return err
@@ -87,8 +88,30 @@ func tidy(ctx context.Context, dir string) error {
 	ctx, cancel := context.WithTimeout(ctx, tidyTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "go", "mod", "tidy")
-	cmd.Dir, cmd.Stderr = dir, os.Stderr
+	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=")
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	return cmd.Run()
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("go mod tidy: %w\n%s", err, explainTidy(string(out)))
+	}
+	return nil
+}
+
+// maxTidyLines is the number of lines of go mod tidy in an error: it may print one for each import of each module.
+const maxTidyLines = 5
+
+// explainTidy returns the first lines of what go mod tidy has printed about its failure, and what to do when that is the
+// sandbox's own module.
+func explainTidy(output string) string {
+	var lines []string
+	for line := range strings.Lines(output) {
+		progress := strings.HasPrefix(line, "go: downloading ") || strings.HasPrefix(line, "go: finding ")
+		if !progress && len(lines) < maxTidyLines {
+			lines = append(lines, strings.TrimRight(line, "\n"))
+		}
+	}
+	if strings.Contains(output, template.ModulePath+"@") {
+		lines = append(lines, "this version of ocm-sandbox may not be published: give --replace=CLONE/sandbox, the directory of its sources")
+	}
+	return strings.Join(lines, "\n")
 }

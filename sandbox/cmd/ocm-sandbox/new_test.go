@@ -42,6 +42,20 @@ func TestAddonOptions(t *testing.T) {
 	}
 }
 
+func TestExplainTidy(t *testing.T) {
+	const own = "go: open-cluster-management.io/helloworld-addon/sandbox@v0.0.0-1: 404 Not Found"
+	for _, test := range []struct{ name, output, want string }{
+		{"the sandbox's module", "go: downloading a v1\n" + own + "\nserver response: not found\n",
+			own + "\nserver response: not found\nthis version of ocm-sandbox may not be published: give --replace=CLONE/sandbox, the directory of its sources"},
+		{"another cause", "go: finding module for package x\ngo: x@v1: no network\n", "go: x@v1: no network"},
+		{"a line for each import", strings.Repeat("go: x\n", 100), strings.TrimSuffix(strings.Repeat("go: x\n", 5), "\n")},
+	} {
+		if diff := cmp.Diff(test.want, explainTidy(test.output)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", test.name, diff)
+		}
+	}
+}
+
 func TestNewKeepsWhatIsThere(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.MkdirAll("clone/sandboxtest", 0o700); err != nil {

@@ -68,5 +68,6 @@ func report(ctx context.Context, managed, hub kubernetes.Interface, cluster stri
 	if _, err := hub.CoreV1().ConfigMaps(cluster).Apply(ctx, configMap, metav1.ApplyOptions{FieldManager: name, Force: true}); err != nil {
 		return fmt.Errorf("apply the ConfigMap %s/%s on the hub: %w", cluster, name, err)
 	}
+	klog.FromContext(ctx).Info("Reported to the hub", "nodes", len(nodes.Items))
 	return nil
 }
