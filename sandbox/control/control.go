@@ -56,7 +56,11 @@ func (s *Sandbox) cluster(name string) (int, error) {
 	if i := slices.Index(s.managed(), name); i >= 0 {
 		return s.record.Hubs + i, nil
 	}
-	return 0, fmt.Errorf("no managed cluster %q in this sandbox: there are %s", name, strings.Join(s.managed(), ", "))
+	known := slices.Clone(s.managed())
+	if s.record.Fleet != nil {
+		known = append(known, fleet.Name(1)+" and the other clusters of the fleet")
+	}
+	return 0, fmt.Errorf("no managed cluster %q in this sandbox: there are %s", name, strings.Join(known, ", "))
 }
 
 // CutFile returns the path of the file whose existence cuts the cluster in this directory

@@ -93,6 +93,7 @@ func TestRefusalsOfAFleet(t *testing.T) {
 		{"cut a cluster that has not joined", "no cluster", func() error { return s.SetLink(t.Context(), "fleet-0005", "hub", false, false) }},
 		{"cut from another hub", "one URL of hub", func() error { return s.SetLink(t.Context(), "fleet-0001", "hub2", false, false) }},
 		{"cut from the old URL", "one URL of hub", func() error { return s.SetLink(t.Context(), "fleet-0001", "hub", true, false) }},
+		{"cut an unknown cluster", "there are fleet-0001 and the other clusters of the fleet", func() error { return s.SetLink(t.Context(), "fleet-1", "hub", false, false) }},
 		{"cut a fleet's cluster without a fleet", "no managed cluster", func() error { return without.SetLink(t.Context(), "fleet-0001", "hub", false, false) }},
 		{"cut a share without a fleet", "--fleet=N", func() error { _, err := without.CutShare(t.Context(), 0.1, false); return err }},
 		{"join without a fleet", "--fleet=N", func() error { _, err := without.Join(t.Context(), 1); return err }},

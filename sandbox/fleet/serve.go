@@ -120,6 +120,7 @@ func (s *server) handle(ctx context.Context, e event, listed map[podID]bool) {
 				s.stop(id)
 			}
 		}
+		klog.FromContext(ctx).Info("Connected to the fleet", "running", len(s.running))
 	}
 }
 
