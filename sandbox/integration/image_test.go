@@ -37,12 +37,12 @@ func TestUpgradeOfAnImage(t *testing.T) {
 	s.must("cluster1", "set", "image", "deployment/tool", "tool="+v2)
 	eventually(t, "a pod waits for the image", func() error {
 		out, err := s.kubectl("cluster1", "get", "pods", "-o", "jsonpath={.items[*].status.containerStatuses[*].state.waiting}")
-		return requireParts(out, err, `"ImagePullBackOff"`, v2, "known: "+v1, "ocm-sandbox image "+v2+"=DIRECTORY")
+		return requireParts(out, err, `"ImagePullBackOff"`, v2, "known: "+v1, "ocm-sandbox image go "+v2+" PACKAGE", "image "+v2+"=DIRECTORY")
 	})
 	eventually(t, "events tell it", func() error {
 		for _, reason := range []string{"Failed", "BackOff"} {
 			out, err := s.kubectl("cluster1", "get", "events", "--field-selector=reason="+reason, "-o", "jsonpath={.items[*].message}")
-			if err := requireParts(out, err, v2, "known: "+v1, "ocm-sandbox image "+v2+"=DIRECTORY"); err != nil {
+			if err := requireParts(out, err, v2, "known: "+v1, "ocm-sandbox image go "+v2+" PACKAGE", "image "+v2+"=DIRECTORY"); err != nil {
 				return fmt.Errorf("event %s: %w", reason, err)
 			}
 		}
