@@ -143,21 +143,17 @@ it as user 65532. What follows -- are flags of go build. A second time replaces 
 			if err != nil {
 				return err
 			}
-			changed, err := goimage.Build(cmd.Context(), store, goimage.Options{Image: args[0], Package: args[1], Flags: flags, Log: cmd.ErrOrStderr()})
+			err = goimage.Build(cmd.Context(), store, goimage.Options{Image: args[0], Package: args[1], Flags: flags, Log: cmd.ErrOrStderr()})
 			if err != nil {
 				return err
 			}
 			if err := printAdded(options, store, args[0]); err != nil || !reload {
 				return err
 			}
-			if !changed {
-				_, err := fmt.Fprintf(options.Out, "%s: its program has not changed, so no pod was restarted\n", args[0])
-				return err
-			}
 			return reloadImage(cmd.Context(), options, args[0], timeout)
 		},
 	}
-	cmd.Flags().BoolVar(&reload, "reload", false, "if the program has changed, restart the pods that use the image, as the command reload")
+	cmd.Flags().BoolVar(&reload, "reload", false, "restart the pods that use the image, as the command reload")
 	addReloadTimeout(cmd, &timeout)
 	return cmd
 }

@@ -6,7 +6,6 @@
 package goimage
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -46,48 +45,23 @@ var accounts = map[string]string{
 	"etc/group": "root:x:0:\nnobody:x:65534:\nnonroot:x:65532:\n",
 }
 
-// Build builds the program and adds the image to the store. It replaces an image of the name. It reports whether
-// the program is another one than that image had.
-func Build(ctx context.Context, store images.Store, options Options) (changed bool, err error) {
+// Build builds the program and adds the image to the store. It replaces an image of the name.
+func Build(ctx context.Context, store images.Store, options Options) (err error) {
 	draft, err := store.Draft()
 	if err != nil {
-		return false, err
+		return err
 	}
 	defer func() { err = errors.Join(err, draft.Close()) }()
 	if err := layOut(draft.Root()); err != nil {
-		return false, fmt.Errorf("lay out image %s: %w", options.Image, err)
+		return fmt.Errorf("lay out image %s: %w", options.Image, err)
 	}
 	program, err := compile(ctx, draft.Root(), options)
 	if err != nil {
-		return false, fmt.Errorf("build image %s: %w", options.Image, err)
+		return fmt.Errorf("build image %s: %w", options.Image, err)
 	}
-	before, ok, err := store.Resolve(options.Image)
-	if err != nil {
-		return false, err
-	}
-	same := false
-	if ok {
-		same, err = equal(filepath.Join(before.Dir, "bin", program), filepath.Join(draft.Root(), "bin", program))
-	}
-	if err != nil {
-		return false, fmt.Errorf("compare image %s with the one before: %w", options.Image, err)
-	}
-	return !same, store.AddAll(map[string]images.Image{options.Image: {
+	return store.AddAll(map[string]images.Image{options.Image: {
 		Dir: draft.Root(), Config: images.Config{Entrypoint: []string{"/bin/" + program}, User: user},
 	}})
-}
-
-// equal reports whether two files have the same content. The first one may be absent.
-func equal(before, built string) (bool, error) {
-	old, err := os.ReadFile(before)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	content, err := os.ReadFile(built)
-	return bytes.Equal(old, content), err
 }
 
 // compile builds the program into the root's /bin, with a link in /, and returns its name.
