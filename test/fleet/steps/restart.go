@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"path/filepath"
 	"slices"
 	"time"
@@ -74,11 +75,11 @@ func (f *Fleet) restartServer(ctx context.Context) error {
 	sampling, stop := context.WithCancel(groupCtx)
 	defer stop()
 	var peak float64
-	group.Go(func() (err error) {
-		peak, err = f.peak(sampling)
-		return err
+	var missed, notRead error
+	group.Go(func() error {
+		peak, notRead = f.peak(sampling)
+		return nil
 	})
-	var missed error
 	group.Go(func() error {
 		defer stop()
 		mark := f.mark()
@@ -98,7 +99,7 @@ func (f *Fleet) restartServer(ctx context.Context) error {
 		return err
 	}
 	f.Record.Add(f.figure(record.Restart, record.PeakRate, "", "per s", peak))
-	return errors.Join(missed, f.lists(ctx))
+	return errors.Join(missed, notRead, f.lists(ctx))
 }
 
 func (f *Fleet) ready(ctx context.Context) error {
@@ -107,26 +108,69 @@ func (f *Fleet) ready(ctx context.Context) error {
 	return f.kube.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
 }
 
-// peak returns the largest rate of requests between two looks, a second apart, until ctx ends. Right
-// after the API server's start a look may fail.
+// scraped is a counter's value at some moment between begin and end.
+type scraped struct {
+	begin, end time.Time
+	n          float64
+}
+
+const (
+	// peakPause is the time between two reads of the API server's counter.
+	peakPause = 250 * time.Millisecond
+	// peakWindow is the shortest time over which peak takes the rate.
+	peakWindow = time.Second
+)
+
+// peak returns the largest rate of requests over a second or longer, until ctx ends. A read may fail right after the API
+// server's start.
 func (f *Fleet) peak(ctx context.Context) (float64, error) {
-	var most, last float64
-	var since time.Time
-	for {
+	var samples []scraped
+	var last error
+	read := func(ctx context.Context) {
+		begin := time.Now()
 		metrics, err := f.serverMetrics(ctx)
-		if err == nil {
-			n, now := metrics.Sum(allRequests), time.Now()
-			if !since.IsZero() {
-				most = max(most, (n-last)/now.Sub(since).Seconds())
-			}
-			last, since = n, now
+		if err != nil {
+			last = err
+			return
 		}
+		samples = append(samples, scraped{begin, time.Now(), metrics.Sum(allRequests)})
+	}
+	for {
+		read(ctx)
 		select {
 		case <-ctx.Done():
-			return most, nil
-		case <-time.After(time.Second):
+			read(context.WithoutCancel(ctx)) // the whole burst may be since the last one
+			if len(samples) < 2 {
+				return math.NaN(), fmt.Errorf("measure the peak of the requests: the counter was read %d times: %w", len(samples), last)
+			}
+			return largestRate(samples, peakWindow), nil
+		case <-time.After(peakPause):
 		}
 	}
+}
+
+// largestRate returns the largest increase per second between two samples that are at least a window apart. When all samples
+// lie within a window, their increase counts for a whole one. It returns NaN for fewer than two samples.
+//
+// The time between two samples is from the begin of the first to the end of the second, so a slow answer makes no rate
+// larger than it was.
+func largestRate(samples []scraped, window time.Duration) float64 {
+	if len(samples) < 2 {
+		return math.NaN()
+	}
+	span := func(a, b scraped) time.Duration { return b.end.Sub(a.begin) }
+	most := 0.0
+	for i, a := range samples {
+		for _, b := range samples[i+1:] {
+			if span(a, b) >= window {
+				most = max(most, (b.n-a.n)/span(a, b).Seconds())
+			}
+		}
+	}
+	if first, last := samples[0], samples[len(samples)-1]; span(first, last) < window {
+		return (last.n - first.n) / window.Seconds()
+	}
+	return most
 }
 
 // lists compares the lists since the API server's start with the watches of the same agents.
