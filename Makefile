@@ -110,7 +110,8 @@ bench: sandbox-programs image-root ## Measure it beside the floor and the rival:
 .PHONY: fleet-hub
 fleet-hub: sandbox-programs build ## Measure the hub controller with 5,000 clusters (FLEET_FLAGS=--quick: 500)
 	@go build -C test/fleet -trimpath -o $(CURDIR)/bin/fleet-hub ./cmd/fleet-hub
-	@unshare --map-root-user --net sh -c 'ip link set lo up && exec bin/fleet-hub $(FLEET_FLAGS)'
+	@unshare --map-root-user --net sh -c 'ip link set lo up && exec "$$@"' sh bin/fleet-hub --version="$$(tools/version)" \
+		--command='make fleet-hub FLEET_FLAGS="$(FLEET_FLAGS)"' $(FLEET_FLAGS)
 
 # what the user set, not the sandbox's default
 FLEET_CLUSTERS = $(or $(if $(filter-out file,$(origin CLUSTERS)),$(CLUSTERS)),500)

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -25,6 +26,15 @@ func TestValidate(t *testing.T) {
 		{"rotation alone", "it has a fleet of its own", Options{Clusters: 5, Steps: []string{record.Rotate}}, ""},
 		{"sets alone", "the step enables the add-on when the one before is left out", Options{Clusters: 5, Steps: []string{record.Distribute}}, ""},
 		{"no clusters", "there is nothing to measure", Options{}, "--clusters=0"},
+		{"on a part", "the add-on need not be on all", Options{Clusters: 5, EnableOn: 5, Steps: []string{record.Join, record.Enable}}, ""},
+		{"on a part of a step before", "the step that enables it is left out", Options{Clusters: 5, EnableOn: 2, Steps: []string{record.Join}}, "--enable-on=2"},
+		{"on less than none", "a number is not negative", Options{Clusters: 5, EnableOn: -1, Steps: []string{record.Enable}}, "--enable-on=-1"},
+		{"leases of nothing", "they are set when the add-on is deployed", Options{Clusters: 5, Lease: time.Minute, Steps: []string{record.Join}}, "--lease=1m0s"},
+		{"on more than all", "there are no more clusters", Options{Clusters: 5, EnableOn: 6, Steps: []string{record.Enable}}, "--enable-on=6"},
+		{"all steps on a part", "other steps need it on all", Options{Clusters: 5, EnableOn: 2}, "--steps=join,enable"},
+		{"a period of leases", "a lease is in seconds", Options{Clusters: 5, Lease: 5 * time.Minute}, ""},
+		{"half a second", "a lease is in whole seconds", Options{Clusters: 5, Lease: 500 * time.Millisecond}, "--lease=500ms"},
+		{"a lease in the past", "a period is not negative", Options{Clusters: 5, Lease: -time.Second}, "--lease=-1s"},
 		{"an unknown step", "a typo must not run nothing", Options{Clusters: 5, Steps: []string{"enabel"}}, "the steps are join,"},
 		{"idle without enable", "a step needs what comes before it", Options{Clusters: 5, Steps: []string{record.Join, record.Idle}}, "need it"},
 	} {
@@ -51,25 +61,6 @@ func TestFloor(t *testing.T) {
 			if got := strings.Contains(strings.Join(p.flags, " "), "agents --image="+agentImage+" --floor"); got != c.want {
 				t.Errorf("%s: the agents of %s run with the floor: %t, want %t", c.steps, p.name, got, c.want)
 			}
-		}
-	}
-}
-
-func TestVersionIn(t *testing.T) {
-	const file = `module x
-require open-cluster-management.io/one v1.2.1
-require (
-	k8s.io/kubernetes v1.34.4
-	k8s.io/api v0.34.4 // indirect
-	replaced.io/a v1.0.0
-)
-replace replaced.io/a => other.io/a v1.1.0
-`
-	for module, want := range map[string]string{
-		"open-cluster-management.io/one": "v1.2.1", "k8s.io/kubernetes": "v1.34.4", "k8s.io/api": "v0.34.4", "replaced.io/a": "v1.1.0", "k8s.io/ap": "", "absent": "",
-	} {
-		if got := versionIn(file, module); got != want {
-			t.Errorf("%s: got %q, want %q", module, got, want)
 		}
 	}
 }

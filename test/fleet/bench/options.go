@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -39,7 +40,11 @@ type Options struct {
 	// Module is the directory of the go.mod that names OCM's version, and Root that of the
 	// repository's. Version is that of the add-on.
 	Module, Root, Version string
-	Times                 steps.Times
+	// EnableOn is the number of clusters on which step 2 enables the add-on; 0 means all.
+	EnableOn int
+	// Lease is the period in whole seconds of the clusters' leases, set before step 2; 0 leaves OCM's, a minute.
+	Lease time.Duration
+	Times steps.Times
 	// Try, if it is set, is called with a fleet of its own, on which the controller is not installed
 	// yet. up is the time in which the fleet has started.
 	Try func(ctx context.Context, f *steps.Fleet, up time.Duration) error
@@ -82,6 +87,12 @@ func (o *Options) Validate() error {
 	if o.Clusters < 1 {
 		problems = append(problems, fmt.Errorf("--clusters=%d: a fleet has at least 1", o.Clusters))
 	}
+	if o.EnableOn < 0 || o.EnableOn > o.Clusters {
+		problems = append(problems, fmt.Errorf("--enable-on=%d: give 1 to %d, the number of the clusters (0: all)", o.EnableOn, o.Clusters))
+	}
+	if o.Lease < 0 || o.Lease%time.Second != 0 {
+		problems = append(problems, fmt.Errorf("--lease=%s: give whole seconds", o.Lease))
+	}
 	if len(o.Steps) == 0 && o.Try == nil {
 		o.Steps = all
 	}
@@ -93,10 +104,31 @@ func (o *Options) Validate() error {
 	if o.has(record.Idle, record.Change, record.Restart, record.Rollout, record.Turnover) && !o.has(record.Enable) {
 		problems = append(problems, fmt.Errorf("--steps=%s: the steps after %s need it", strings.Join(o.Steps, ","), record.Enable))
 	}
+	onlyEnable := !slices.ContainsFunc(o.Steps, func(step string) bool { return step != record.Join && step != record.Enable })
+	if o.EnableOn > 0 && (!onlyEnable || !o.has(record.Enable)) {
+		problems = append(problems, fmt.Errorf("--enable-on=%d: it needs --steps=%s,%s, or %[3]s alone", o.EnableOn, record.Join, record.Enable))
+	}
+	if o.Lease > 0 && o.Try == nil && !o.has(record.Enable, record.Distribute, record.Rotate) {
+		problems = append(problems, fmt.Errorf("--lease=%s: none of the steps %s enables the add-on", o.Lease, strings.Join(o.Steps, ",")))
+	}
 	return errors.Join(problems...)
 }
 
 // has reports whether one of the steps is to be run.
 func (o *Options) has(names ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return slices.Contains(o.Steps, name) })
+}
+
+// settings returns the options that are recorded.
+func (o *Options) settings() map[string]string {
+	settings := map[string]string{"settle": o.Times.Settle.String(), "idle": o.Times.Idle.String(), "cut": o.Times.Cut.String(),
+		"certificateLife": o.Times.CertificateLife.String(), "steps": strings.Join(o.Steps, ","), "upFlags": strings.Join(o.UpFlags, " "),
+		"clusters": strconv.Itoa(o.Clusters)}
+	if o.EnableOn > 0 {
+		settings["enableOn"] = strconv.Itoa(o.EnableOn)
+	}
+	if o.Lease > 0 {
+		settings["lease"] = o.Lease.String()
+	}
+	return settings
 }

@@ -14,6 +14,7 @@ import (
 
 	"open-cluster-management.io/helloworld-addon/sandbox/control"
 	"open-cluster-management.io/helloworld-addon/sandbox/fleet"
+	"open-cluster-management.io/helloworld-addon/test/fleet/origin"
 	"open-cluster-management.io/helloworld-addon/test/fleet/record"
 	"open-cluster-management.io/helloworld-addon/test/fleet/steps"
 )
@@ -32,12 +33,13 @@ func Run(ctx context.Context, options Options) error {
 	if err := options.Validate(); err != nil {
 		return err
 	}
-	r, err := newRecord(options)
+	r, err := origin.Record(origin.Options{Clusters: options.Clusters, Module: options.Module, Root: options.Root, Version: options.Version,
+		Command: options.Command, Settings: options.settings()})
 	if err != nil {
 		return err
 	}
 	b := &bench{Options: options, record: r}
-	if err := errors.Join(b.run(ctx), b.write()); err != nil {
+	if err := errors.Join(b.run(ctx), origin.Save(b.record, b.JSON)); err != nil {
 		return err
 	}
 	fmt.Fprintln(b.Out, "the figures are in", b.JSON)
@@ -186,7 +188,7 @@ func (b *bench) step(ctx context.Context, f *steps.Fleet, name string, run func(
 		b.record.Fail(name, err)
 	}
 	// A run takes hours: what is measured stays when it is killed.
-	if err := b.write(); err != nil {
+	if err := origin.Save(b.record, b.JSON); err != nil {
 		fmt.Fprintln(b.Out, err)
 	}
 }
@@ -224,7 +226,7 @@ func (b *bench) runPart(ctx context.Context, p part) (err error) {
 		names = append(names, fleet.Name(i+1))
 	}
 	return steps.With(ctx, steps.Options{Dir: dir, Work: work, Clusters: names, Subject: p.subject, BrokenImage: brokenImage,
-		ReplicaSets: steps.ReplicaSets(b.ReplicaSets, b.Deploy), Floor: p.subject.Name == record.Ours && b.floor(), Times: b.Times, Sandbox: sandbox, Record: b.record, Out: b.Out},
+		ReplicaSets: steps.ReplicaSets(b.ReplicaSets, b.Deploy), Floor: p.subject.Name == record.Ours && b.floor(), EnableOn: b.EnableOn, Lease: b.Lease, Times: b.Times, Sandbox: sandbox, Record: b.record, Out: b.Out},
 		func(ctx context.Context, f *steps.Fleet) error { return p.run(ctx, f, up) })
 }
 
@@ -252,26 +254,6 @@ func (b *bench) sandbox(ctx context.Context, args ...string) error {
 	cmd.Stdout, cmd.Stderr = &output, &output
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("%s: %w\n%s", strings.Join(cmd.Args, " "), err, output.String())
-	}
-	return nil
-}
-
-// write replaces the file of the figures.
-func (b *bench) write() error {
-	if err := os.MkdirAll(filepath.Dir(b.JSON), 0o755); err != nil {
-		return fmt.Errorf("make the directory of the figures: %w", err)
-	}
-	var content bytes.Buffer
-	if err := b.record.Write(&content); err != nil {
-		return err
-	}
-	// in two steps, so that it is whole when the run is killed meanwhile
-	// #nosec G306 -- figures are no secret
-	if err := os.WriteFile(b.JSON+".tmp", content.Bytes(), 0o644); err != nil {
-		return fmt.Errorf("write the figures: %w", err)
-	}
-	if err := os.Rename(b.JSON+".tmp", b.JSON); err != nil {
-		return fmt.Errorf("replace the file of the figures: %w", err)
 	}
 	return nil
 }

@@ -112,9 +112,12 @@ func (a *Agents) Run(ctx context.Context) error {
 	}
 }
 
+// watchSeconds is longer than a measurement. Without it the API server ends a watch after 30 to 60 minutes.
+var watchSeconds = int64((12 * time.Hour).Seconds())
+
 // watch passes every event to handle. The hub's watches do not end while it measures.
 func (a *Agents) watch(ctx context.Context, resource schema.GroupVersionResource, handle func(*unstructured.Unstructured, string)) error {
-	watcher, err := a.client.Resource(resource).Watch(ctx, metav1.ListOptions{ResourceVersion: "0"})
+	watcher, err := a.client.Resource(resource).Watch(ctx, metav1.ListOptions{ResourceVersion: "0", TimeoutSeconds: &watchSeconds})
 	if err != nil {
 		return err
 	}

@@ -1,31 +1,24 @@
 package measure
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
 
 	"open-cluster-management.io/helloworld-addon/test/fleet/flows"
 	"open-cluster-management.io/helloworld-addon/test/fleet/hub"
+	"open-cluster-management.io/helloworld-addon/test/fleet/record"
 )
-
-// The aims of Enable.
-const (
-	aimLag       = 5 * time.Second
-	aimRequests  = 12
-	aimThrottled = 1 // seconds
-)
-
-// idleEnabled is how long the controller is watched when the add-on is enabled everywhere.
-const idleEnabled = 20 * time.Second
 
 // Enable enables the add-on on all clusters at once by a Placement, while OCM's add-on manager works,
-// and prints what that takes.
-func (s *Subject) Enable(ctx context.Context, h *hub.Hub) (err error) {
+// and adds what that takes to the record, as figures of the step Hub.
+func (s *Subject) Enable(ctx context.Context, h *hub.Hub, r *record.Record) (err error) {
 	if err := h.CountRequests(ctx); err != nil {
 		return err
 	}
@@ -46,7 +39,7 @@ func (s *Subject) Enable(ctx context.Context, h *hub.Hub) (err error) {
 	if err := s.await(ctx, s.hasStarted); err != nil {
 		return err
 	}
-	if err := s.wait(ctx, 5*time.Second); err != nil {
+	if err := s.wait(ctx, s.Idle); err != nil {
 		return err
 	}
 	before, err := s.state(ctx, h)
@@ -65,18 +58,30 @@ func (s *Subject) Enable(ctx context.Context, h *hub.Hub) (err error) {
 	if err != nil {
 		return err
 	}
-	s.printTimes(begin, times)
-	s.printCost(before, after, float64(h.Clusters))
-	if err := s.wait(ctx, idleEnabled); err != nil {
+	// at once, so that they are known when the wait fails
+	addTimes(r, begin, times)
+	addCost(r, before, after)
+	if err := s.wait(ctx, s.Idle); err != nil {
 		return err
 	}
 	idle, err := s.state(ctx, h)
 	if err != nil {
 		return err
 	}
-	n, list := perCluster(after.requests, idle.requests, idleEnabled.Seconds())
-	s.row("requests per second when idle", fmt.Sprintf("%.3g %s", n, list), 0)
+	addIdle(r, before, after, idle)
+	r.Judge(figure(record.RSS, "controller", "MiB", s.memory("VmRSS:")), record.AtMost(aimRSS))
 	return nil
+}
+
+// Print prints the record's figures beside their aims, and what was missed.
+func (s *Subject) Print(r *record.Record) {
+	for _, f := range r.Figures {
+		s.row(strings.TrimSpace(f.Metric+" "+f.Stat), fmt.Sprintf("%.5g %s", f.Value, f.Unit), cmp.Or(f.Aim, "-"))
+	}
+	failures, ofThisMachine := r.Missed()
+	for _, line := range append(failures, ofThisMachine...) {
+		fmt.Fprintln(s.Out, "missed:", line)
+	}
 }
 
 // play plays the agents until end is called. The context ends when they fail, and end returns why.
@@ -95,6 +100,7 @@ func play(ctx context.Context, agents *hub.Agents) (playing context.Context, end
 
 // state is what is counted at one moment.
 type state struct {
+	at       time.Time
 	requests flows.Counts
 	metrics  metrics
 }
@@ -105,7 +111,7 @@ func (s *Subject) state(ctx context.Context, h *hub.Hub) (state, error) {
 		return state{}, err
 	}
 	m, err := s.scrape(ctx)
-	return state{requests, m}, err
+	return state{time.Now(), requests, m}, err
 }
 
 // awaitEnabled waits until every cluster has all of the add-on, and nothing has changed for a while.
@@ -131,45 +137,63 @@ func (s *Subject) awaitEnabled(ctx context.Context, h *hub.Hub, agents *hub.Agen
 	return times, err
 }
 
-func (s *Subject) printTimes(begin time.Time, times hub.Times) {
-	last := func(seen map[string]time.Time) time.Time {
-		return slices.MaxFunc(slices.Collect(maps.Values(seen)), time.Time.Compare)
-	}
-	since := func(at time.Time) time.Duration { return at.Sub(begin).Round(10 * time.Millisecond) }
-	configured, shipped := last(times.Configured), last(times.Shipped)
-	s.row("OCM has configured the last cluster", since(configured), "-")
-	s.row("the last ManifestWork is there", since(shipped), "-")
-	s.row("the one after the other", shipped.Sub(configured).Round(10*time.Millisecond), aimLag)
-	s.row("the last certificate is approved", since(last(times.Approved)), "-")
-	s.row("the last cluster has ManifestApplied", since(last(times.Applied)), "-")
+// figure returns a figure of the step Hub.
+func figure(metric, stat, unit string, value float64) record.Figure {
+	return record.Figure{Step: record.Hub, Metric: metric, Stat: stat, Unit: unit, Value: value}
 }
 
-func (s *Subject) printCost(before, after state, clusters float64) {
-	n, list := perCluster(before.requests, after.requests, clusters)
-	s.row("requests per cluster", fmt.Sprintf("%.4g %s", n, list), aimRequests)
-	difference := func(name string) float64 { return after.metrics.sum(name) - before.metrics.sum(name) }
-	s.row("conflicts and other answers but 2xx", after.metrics.failures(before.metrics), 0)
-	s.row("seconds of client-side throttling", fmt.Sprintf("%.1f", difference("rest_client_rate_limiter_duration_seconds_sum")), aimThrottled)
-	s.row("retries of work queues", fmt.Sprintf("%.0f", difference("workqueue_retries_total")), "-")
-	s.row("CPU seconds", fmt.Sprintf("%.1f", difference("process_cpu_seconds_total")), "-")
-	s.row("live heap, MiB", fmt.Sprintf("%.0f", after.metrics.sum("go_gc_heap_live_bytes")/(1<<20)), "-")
-	s.row("RSS, MiB", fmt.Sprintf("%.0f", s.memory("VmRSS:")), "-")
-}
-
-// perCluster divides the requests between two moments, without flows.Upkeep.
-func perCluster(before, after flows.Counts, divisor float64) (sum float64, list string) {
-	since := after.Since(before)
-	var parts []string
-	for _, kind := range slices.Sorted(maps.Keys(since)) {
-		if since[kind] > 0 && !slices.Contains(flows.Upkeep, kind) {
-			parts = append(parts, fmt.Sprintf("%s %.3g", kind, since[kind]/divisor))
+// addTimes adds the times since the Placement decided.
+func addTimes(r *record.Record, begin time.Time, times hub.Times) {
+	for _, event := range []struct {
+		metric string
+		seen   map[string]time.Time
+	}{
+		{record.Configured, times.Configured}, {record.Shipped, times.Shipped}, {record.Approved, times.Approved}, {record.Applied, times.Applied},
+	} {
+		var samples []time.Duration
+		for _, at := range event.seen {
+			samples = append(samples, at.Sub(begin))
 		}
+		r.Latencies(figure(event.metric, "", "s", 0), samples, r.Size)
 	}
-	return since.Sum(flows.Upkeep...) / divisor, "(" + strings.Join(parts, ", ") + ")"
+	r.Judge(figure(record.ShippedLag, "", "s", last(times.Shipped).Sub(last(times.Configured)).Seconds()), record.AtMost(5).For(0, 1000))
 }
 
-// failures returns the number of answers by code, but those with 2xx and those that watches end with.
-func (m metrics) failures(before metrics) string {
+// last returns the latest of the times, of which there has to be one.
+func last(seen map[string]time.Time) time.Time {
+	return slices.MaxFunc(slices.Collect(maps.Values(seen)), time.Time.Compare)
+}
+
+// addCost adds the controller's requests, throttling and CPU time between two moments.
+func addCost(r *record.Record, before, after state) {
+	r.Requests(figure(record.EnableRequests, "", "requests", 0), after.requests.Since(before.requests), flows.Upkeep, float64(r.Size))
+	refused, all := after.metrics.refused(before.metrics), 0.0
+	for _, code := range slices.Sorted(maps.Keys(refused)) {
+		r.Add(figure(record.Refused, code, "requests", refused[code]))
+		all += refused[code]
+	}
+	r.Add(figure(record.Refused, record.All, "requests", all))
+	difference := func(name string) float64 { return after.metrics.value(name) - before.metrics.value(name) }
+	r.Judge(figure(record.Throttled, "", "s", difference("rest_client_rate_limiter_duration_seconds_sum")), record.AtMost(1).For(0, 1000))
+	r.Add(figure(record.ControllerCPU, "", "ms", 1000*difference("process_cpu_seconds_total")/float64(r.Size)))
+}
+
+// addIdle adds the live heap and the requests of the idle controller, which has been idle since the moment after. Both heaps
+// are measured when the controller has been idle for DefaultIdle, so that they contain no garbage.
+func addIdle(r *record.Record, before, after, idle state) {
+	heap := idle.metrics.value(heapMetric)
+	r.Add(figure(record.HeapGrowth, "", "KiB", (heap-before.metrics.value(heapMetric))/1024/float64(r.Size)))
+	r.Add(figure(record.Heap, "", "MiB", heap/(1<<20)))
+	requests := idle.requests.Since(after.requests)
+	perMinute := requests.Sum(flows.Upkeep...) / idle.at.Sub(after.at).Minutes()
+	if requests[flows.Leases] == 0 {
+		perMinute = math.NaN() // it renews its lease all the time: the requests were not counted
+	}
+	r.Judge(figure(record.IdleRequests, "controller", "per min", perMinute), record.AtMost(0))
+}
+
+// refused returns the number of answers other than 2xx since before, by code.
+func (m metrics) refused(before metrics) map[string]float64 {
 	codes := map[string]float64{}
 	for key, value := range m {
 		if !strings.HasPrefix(key, "rest_client_requests_total{") {
@@ -181,9 +205,5 @@ func (m metrics) failures(before metrics) string {
 			codes[code] += n
 		}
 	}
-	var parts []string
-	for _, code := range slices.Sorted(maps.Keys(codes)) {
-		parts = append(parts, fmt.Sprintf("%s: %.0f", code, codes[code]))
-	}
-	return "(" + strings.Join(parts, ", ") + ")"
+	return codes
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"os"
 	"os/exec"
@@ -34,6 +35,7 @@ const (
 	metricsURL = "https://127.0.0.1:18443/metrics"
 	started    = "Started controllers"
 	limit      = 30 * time.Minute
+	heapMetric = "go_gc_heap_live_bytes"
 )
 
 // Subject is the controller.
@@ -96,10 +98,8 @@ func (s *Subject) Measure(ctx context.Context) (err error) {
 		return err
 	}
 	s.row("from start to ready", time.Since(begin).Round(100*time.Millisecond), aimReady)
-	var peak float64
 	quiet := 0
 	err = s.await(ctx, func() (bool, error) {
-		peak = max(peak, s.memory("VmRSS:"))
 		m, err := s.scrape(ctx)
 		if err != nil {
 			return false, err
@@ -128,7 +128,7 @@ func (s *Subject) Measure(ctx context.Context) (err error) {
 	}
 	seconds := s.Idle.Seconds()
 	s.row("requests per second when idle", last.byMethod("rest_client_requests_total", first, seconds), aimRate)
-	s.row("live heap, MiB", fmt.Sprintf("%.0f", last.sum("go_gc_heap_live_bytes")/(1<<20)), aimHeap)
+	s.row("live heap, MiB", fmt.Sprintf("%.0f", last.sum(heapMetric)/(1<<20)), aimHeap)
 	s.row("heap, MiB", fmt.Sprintf("%.0f", last.sum("go_memstats_heap_alloc_bytes")/(1<<20)), "-")
 	s.row("RSS, MiB", fmt.Sprintf("%.0f", s.memory("VmRSS:")), aimRSS)
 	s.row("RSS at its highest, MiB", fmt.Sprintf("%.0f", s.memory("VmHWM:")), "-")
@@ -138,7 +138,7 @@ func (s *Subject) Measure(ctx context.Context) (err error) {
 }
 
 func (s *Subject) row(what string, got, aim any) {
-	fmt.Fprintf(s.Out, "%-42s %-36v aim %v\n", what, got, aim)
+	fmt.Fprintf(s.Out, "%-75s %-22v aim %v\n", what, got, aim)
 }
 
 func (s *Subject) hasStarted() (bool, error) {
@@ -175,11 +175,11 @@ func (s *Subject) wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// memory reads a line of /proc/PID/status, in MiB.
+// memory reads a line of /proc/PID/status, in MiB. It returns NaN when the process has ended.
 func (s *Subject) memory(name string) float64 {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
 	if err != nil {
-		return 0
+		return math.NaN()
 	}
 	for line := range strings.Lines(string(status)) {
 		if fields := strings.Fields(line); len(fields) == 3 && fields[0] == name {
@@ -187,7 +187,7 @@ func (s *Subject) memory(name string) float64 {
 			return kib / 1024
 		}
 	}
-	return 0
+	return math.NaN()
 }
 
 // metrics are values by name and labels.
@@ -234,6 +234,16 @@ func (m metrics) sum(name string) float64 {
 		}
 	}
 	return sum
+}
+
+// value returns the sum of a metric, or NaN when there is none.
+func (m metrics) value(name string) float64 {
+	for key := range m {
+		if key == name || strings.HasPrefix(key, name+"{") {
+			return m.sum(name)
+		}
+	}
+	return math.NaN()
 }
 
 // byMethod is a sum less that of before, divided, as "2.5 (GET 2, PUT 0.5)".

@@ -12,6 +12,10 @@ const (
 	Turnover = "turnover"
 	// Distribute has ConfigMapReplicaSets.
 	Distribute = "distribute"
+	// Hub is Enable on a hub whose clusters are only objects, without agents.
+	Hub = "hub"
+	// EnablePart is Enable on a part of the clusters.
+	EnablePart = "enable-part"
 )
 
 // The metrics. A metric that several programs or resources have is told apart by its
@@ -29,17 +33,22 @@ const (
 	Approved   = "certificate approved"
 	Copied     = "first copy"
 	Available  = "add-on Available"
+	Applied    = "add-on has ManifestApplied"
+	// Enabled is the number of clusters of EnablePart.
+	Enabled = "clusters on which it is enabled"
 	// ShippedLag is the time between the last cluster's Configured and the last
 	// ManifestWork.
 	ShippedLag = "last ManifestWork after the last cluster was configured"
 	// EnableRequests are the controller's, by verb and resource.
 	EnableRequests = "controller's requests per cluster"
 	Throttled      = "controller waited for its own request limit"
-	ControllerCPU  = "controller's CPU time per cluster"
-	Heap           = "controller's live heap"
-	HeapGrowth     = "controller's live heap per cluster"
-	RSS            = "resident memory"
-	ServerCPU      = "API server's CPU time per cluster"
+	// Refused are counted by the answer's code, such as 409 for a conflict.
+	Refused       = "controller's requests without a 2xx answer"
+	ControllerCPU = "controller's CPU time per cluster"
+	Heap          = "controller's live heap"
+	HeapGrowth    = "controller's live heap per cluster"
+	RSS           = "resident memory"
+	ServerCPU     = "API server's CPU time per cluster"
 
 	// IdleRequests are those per minute of a program, leases and watches apart. IdleWatches
 	// are watches that begin anew, because the API server ends each after some minutes.
@@ -107,6 +116,9 @@ var constant = []struct {
 	{Key{Enable, EnableRequests, All, "requests", Ours}, 0},
 	{Key{Enable, ControllerCPU, "", "ms", Ours}, 100},
 	{Key{Enable, HeapGrowth, "", "KiB", Ours}, 100},
+	{Key{Hub, EnableRequests, All, "requests", Ours}, 0},
+	{Key{Hub, ControllerCPU, "", "ms", Ours}, 100},
+	{Key{Hub, HeapGrowth, "", "KiB", Ours}, 100},
 }
 
 // Spread is the largest ratio between the constant costs of two sizes.

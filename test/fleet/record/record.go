@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -158,6 +159,32 @@ func (r *Record) Fail(step string, err error) {
 // Note records that a subject for comparison did not come to a step's end.
 func (r *Record) Note(step string, err error) {
 	r.Notes = append(r.Notes, step+": "+err.Error())
+}
+
+// Requests adds the requests per cluster to enable the add-on: all, and those of each kind. It leaves out the kinds of upkeep.
+// The rival has no aim. When no request was counted, they were not measured.
+func (r *Record) Requests(f Figure, byKind map[string]float64, upkeep []string, clusters float64) {
+	var sum float64
+	var kinds []Figure
+	for _, kind := range slices.Sorted(maps.Keys(byKind)) {
+		if byKind[kind] > 0 && !slices.Contains(upkeep, kind) {
+			sum += byKind[kind] / clusters
+			f.Stat, f.Value = kind, byKind[kind]/clusters
+			kinds = append(kinds, f)
+		}
+	}
+	f.Stat, f.Value = All, sum
+	if sum == 0 {
+		f.Value = math.NaN()
+	}
+	if f.Subject == Rival {
+		r.Add(f)
+	} else {
+		r.Judge(f, AtMost(12))
+	}
+	for _, kind := range kinds {
+		r.Add(kind)
+	}
 }
 
 // ofMachine are the metrics with an aim that depends on the machine.

@@ -29,6 +29,7 @@ func runOf(size int, factor float64) *record.Record {
 	}
 	r.Judge(record.Figure{Step: record.Enable, Metric: record.EnableRequests, Stat: record.All, Unit: "requests", Value: 11 * factor}, record.AtMost(12))
 	r.Add(record.Figure{Step: record.Enable, Metric: record.EnableRequests, Stat: "patch managedclusteraddons/status", Unit: "requests", Value: 5})
+	r.Judge(record.Figure{Step: record.Hub, Metric: record.EnableRequests, Stat: record.All, Unit: "requests", Value: 10}, record.AtMost(12))
 	r.Add(record.Figure{Step: record.Enable, Metric: record.RSS, Stat: "hub", Unit: "MiB", Value: 500 + n})
 	r.Add(record.Figure{Step: record.Enable, Metric: record.RSS, Stat: "simulator", Unit: "MiB", Value: 100 + 2*n})
 	for i, stat := range []string{record.P50, record.P90, record.All} {
@@ -127,7 +128,7 @@ func TestSeveralRunsOfASize(t *testing.T) {
 func TestEveryMetricIsDrawn(t *testing.T) {
 	tableOnly := []string{
 		record.CutCopies, record.Reached, record.Renewed, record.AfterExpiry, record.Left, record.IdleWatches, // 0 or 1 when all is well
-		record.Part, record.Early,
+		record.Part, record.Early, record.Refused, record.Enabled,
 	}
 	var drawn []string
 	for _, p := range plans {

@@ -4,11 +4,16 @@ package smoke
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	clusterclient "open-cluster-management.io/api/client/cluster/clientset/versioned"
 
 	"open-cluster-management.io/helloworld-addon/test/bench/procfs"
 	"open-cluster-management.io/helloworld-addon/test/fleet/bench"
@@ -33,6 +38,7 @@ func TestFleet(t *testing.T) {
 		ReplicaSets: filepath.Join(root, "bin", "helloworld-replicaset-controller"), Deploy: filepath.Join(root, "deploy"), Module: filepath.Join(root, "sandbox", "programs"), Root: root,
 	}
 	options.Times.Cut, options.Times.Idle = 5*time.Second, 0
+	options.Lease = 2 * time.Minute
 	options.Try = func(ctx context.Context, f *steps.Fleet, _ time.Duration) error {
 		dir = f.Dir
 		f.Subject.Args = append(f.Subject.Args, steps.Distribution) // so the controllers need no restart for it
@@ -43,7 +49,7 @@ func TestFleet(t *testing.T) {
 				return err
 			}
 		}
-		return nil
+		return leases(ctx, f, options.Lease, clusters-1) // one has joined later, with OCM's period
 	}
 	// the aims of the figures count as well: no copy on a cluster that is cut off, nothing left of one
 	// that is detached
@@ -56,4 +62,30 @@ func TestFleet(t *testing.T) {
 	if pid, err := procfs.Supervisor(dir); err == nil || !strings.Contains(err.Error(), "there is none") {
 		t.Errorf("the sandbox's process %d is still there: %v", pid, err)
 	}
+}
+
+// leases returns an error when not as many clusters have this period of their leases.
+func leases(ctx context.Context, f *steps.Fleet, period time.Duration, want int) error {
+	config, err := clientcmd.BuildConfigFromFlags("", filepath.Join(f.Dir, "hub.kubeconfig"))
+	if err != nil {
+		return err
+	}
+	client, err := clusterclient.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	list, err := client.ClusterV1().ManagedClusters().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	got := 0
+	for i := range list.Items {
+		if list.Items[i].Spec.LeaseDurationSeconds == int32(period.Seconds()) {
+			got++
+		}
+	}
+	if got != want {
+		return fmt.Errorf("%d clusters renew their leases every %s, want %d", got, period, want)
+	}
+	return nil
 }

@@ -1,8 +1,10 @@
 package steps
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -15,14 +17,22 @@ import (
 // complete.
 const quietFor = 10 * time.Second
 
-// Deploy installs the add-on's controller on the hub, enabled nowhere, and decides the Placement.
+// Deploy installs the add-on's controller on the hub, enabled nowhere, and creates the Placement. It sets the period of the
+// leases first.
 func Deploy(ctx context.Context, f *Fleet) error {
-	f.say("the controller of %s is installed, a Placement selects %d clusters", f.Subject.Name, f.Size())
+	if err := f.setLeases(ctx); err != nil {
+		return err
+	}
+	f.say("the controller of %s is installed, a Placement selects %d clusters", f.Subject.Name, cmp.Or(f.EnableOn, f.Size()))
 	if err := f.deploy(ctx); err != nil {
 		return err
 	}
-	if err := f.place(ctx); err != nil {
+	selected, err := f.place(ctx)
+	if err != nil {
 		return err
+	}
+	if f.EnableOn > 0 {
+		f.Clusters = slices.Sorted(maps.Keys(selected))
 	}
 	if _, err := f.write(ctx, firstMap, firstMap, f.Clusters); err != nil {
 		return err
@@ -30,9 +40,15 @@ func Deploy(ctx context.Context, f *Fleet) error {
 	return f.quiet(ctx, 5*time.Second)
 }
 
-// Enable lets the Placement enable the add-on on all clusters at once.
+// Enable lets the Placement enable the add-on on its clusters at once. With EnableOn its figures are those of the step
+// EnablePart.
 func Enable(ctx context.Context, f *Fleet) error {
-	f.say("2. %s is enabled on all clusters", f.Subject.Name)
+	f.say("2. %s is enabled on %d clusters at once", f.Subject.Name, f.Size())
+	step := record.Enable
+	if f.EnableOn > 0 {
+		step = record.EnablePart
+		f.Record.Add(f.figure(step, record.Enabled, "", "clusters", float64(f.Size())))
+	}
 	before, err := f.state(ctx)
 	if err != nil {
 		return err
@@ -56,14 +72,14 @@ func Enable(ctx context.Context, f *Fleet) error {
 		return err
 	}
 	for _, e := range events {
-		f.Record.Latencies(f.figure(record.Enable, e.metric, "", "s", 0), f.board.Samples(e.event, begin, f.Clusters), f.Size())
+		f.Record.Latencies(f.figure(step, e.metric, "", "s", 0), f.board.Samples(e.event, begin, f.Clusters), f.Size())
 	}
-	f.judge(f.figure(record.Enable, record.ShippedLag, "", "s", f.shippedLag()), record.AtMost(5).For(100, 1000))
+	f.judge(f.figure(step, record.ShippedLag, "", "s", f.shippedLag()), record.AtMost(5).For(100, 1000))
 	after, err := f.state(ctx)
 	if err != nil {
 		return errors.Join(append(late, err)...)
 	}
-	f.cost(before, after)
+	f.cost(step, before, after)
 	return errors.Join(late...)
 }
 
@@ -78,9 +94,9 @@ func (f *Fleet) shippedLag() float64 {
 	return lastShipped.Sub(lastConfigured).Seconds()
 }
 
-// judge compares a figure of our add-on with its aim; the rival has none.
+// judge compares a figure of our add-on on all clusters with its aim. The rival has none.
 func (f *Fleet) judge(figure record.Figure, aim record.Aim) {
-	if f.Subject.Name == record.Ours {
+	if f.Subject.Name == record.Ours && f.EnableOn == 0 {
 		f.Record.Judge(figure, aim)
 	} else {
 		f.Record.Add(figure)
@@ -100,32 +116,28 @@ func (f *Fleet) awaitWith(ctx context.Context, event string, names []string) err
 	}
 }
 
-// cost records what enabling took.
-func (f *Fleet) cost(before, after state) {
+// cost adds what enabling took between two moments.
+func (f *Fleet) cost(step string, before, after state) {
 	n := float64(f.Size())
-	requests := after.controller.Since(before.controller)
-	f.judge(f.figure(record.Enable, record.EnableRequests, record.All, "requests", requests.Sum(flows.Upkeep...)/n), record.AtMost(12))
-	for _, kind := range sorted(requests) {
-		if requests[kind] > 0 && !slices.Contains(flows.Upkeep, kind) {
-			f.Record.Add(f.figure(record.Enable, record.EnableRequests, kind, "requests", requests[kind]/n))
-		}
-	}
-	same := f.sameLeader(record.Enable, before, after)
+	f.Record.Requests(f.figure(step, record.EnableRequests, "", "requests", 0), after.controller.Since(before.controller), flows.Upkeep, n)
+	same := f.sameLeader(step, before, after)
 	if f.Subject.Metrics && same {
-		f.judge(f.figure(record.Enable, record.Throttled, "", "s", after.own.Sum(throttledMetric)-before.own.Sum(throttledMetric)), record.AtMost(1).For(100, 1000))
-		f.Record.Add(f.figure(record.Enable, record.HeapGrowth, "", "KiB", (after.own.Sum(heapMetric)-before.own.Sum(heapMetric))/1024/n))
+		f.judge(f.figure(step, record.Throttled, "", "s", after.own.Sum(throttledMetric)-before.own.Sum(throttledMetric)), record.AtMost(1).For(100, 1000))
+		f.Record.Add(f.figure(step, record.HeapGrowth, "", "KiB", (after.own.Sum(heapMetric)-before.own.Sum(heapMetric))/1024/n))
 	}
 	if f.Subject.Metrics {
-		f.Record.Add(f.figure(record.Enable, record.Heap, "", "MiB", after.own.Sum(heapMetric)/mebibyte))
+		f.Record.Add(f.figure(step, record.Heap, "", "MiB", after.own.Sum(heapMetric)/mebibyte))
 	}
 	cpu := func(d time.Duration) float64 { return float64(d.Milliseconds()) / n }
 	if same {
-		f.Record.Add(f.figure(record.Enable, record.ControllerCPU, "", "ms", cpu(after.leader.CPU-before.leader.CPU)))
+		f.Record.Add(f.figure(step, record.ControllerCPU, "", "ms", cpu(after.leader.CPU-before.leader.CPU)))
 	}
-	f.Record.Add(f.figure(record.Enable, record.ServerCPU, "", "ms", cpu(after.tree[apiServer].CPU-before.tree[apiServer].CPU)))
-	f.Record.Add(f.memory(record.Enable, after.tree))
-	f.Record.Add(f.figure(record.Enable, record.RSS, "API server", "MiB", float64(after.tree[apiServer].RSS)/mebibyte))
-	f.Record.Add(f.figure(record.Enable, record.RSS, "controller", "MiB", float64(after.leader.RSS)/mebibyte))
+	if f.EnableOn == 0 { // else most of it is for the other clusters
+		f.Record.Add(f.figure(step, record.ServerCPU, "", "ms", cpu(after.tree[apiServer].CPU-before.tree[apiServer].CPU)))
+	}
+	f.Record.Add(f.memory(step, after.tree))
+	f.Record.Add(f.figure(step, record.RSS, "API server", "MiB", float64(after.tree[apiServer].RSS)/mebibyte))
+	f.Record.Add(f.figure(step, record.RSS, "controller", "MiB", float64(after.leader.RSS)/mebibyte))
 }
 
 func sorted[V any](m map[string]V) []string {

@@ -58,11 +58,11 @@ func TestShippedLag(t *testing.T) {
 // TestOtherLeader: the counters of a process begin at zero, so no figure is a difference between two processes.
 func TestOtherLeader(t *testing.T) {
 	at := func(pid int, cpu time.Duration, throttled, heap float64) state {
-		return state{at: time.Unix(1000, 0).Add(cpu), leader: procfs.Usage{PID: pid, CPU: cpu}, controller: flows.Counts{}, agents: flows.Counts{}, ocm: flows.Counts{},
+		return state{at: time.Unix(1000, 0).Add(cpu), leader: procfs.Usage{PID: pid, CPU: cpu}, controller: flows.Counts{"events": cpu.Seconds()}, agents: flows.Counts{}, ocm: flows.Counts{},
 			own: scrape.Metrics{throttledMetric: {{Value: throttled}}, heapMetric: {{Value: heap}}}}
 	}
 	f := of(t)
-	f.cost(at(7, time.Second, 1, 1024), at(7, 3*time.Second, 1.5, 5120))
+	f.cost(record.Enable, at(7, time.Second, 1, 1024), at(7, 3*time.Second, 1.5, 5120))
 	f.idle(at(7, time.Second, 0, 0), at(7, 2*time.Second, 0, 0))
 	for metric, want := range map[string]float64{record.ControllerCPU: 1000, record.Throttled: 0.5, record.HeapGrowth: 2} {
 		if got := value(f, metric, ""); got != want {
@@ -74,7 +74,7 @@ func TestOtherLeader(t *testing.T) {
 	}
 
 	f = of(t)
-	f.cost(at(7, 3*time.Second, 5, 5120), at(8, time.Second, 0, 1024))
+	f.cost(record.Enable, at(7, 3*time.Second, 5, 5120), at(8, time.Second, 0, 1024))
 	f.idle(at(7, time.Second, 0, 0), at(8, 2*time.Second, 0, 0))
 	for _, metric := range []string{record.ControllerCPU, record.Throttled, record.HeapGrowth} {
 		if got := value(f, metric, ""); !math.IsNaN(got) {
@@ -86,6 +86,39 @@ func TestOtherLeader(t *testing.T) {
 	}
 	if got := strings.Join(f.Record.Failures, "\n"); strings.Count(got, "another process leads") != 2 {
 		t.Errorf("another process leads: the failures are %q", got)
+	}
+}
+
+// TestPartOfTheFleet: the aims are for an add-on on all clusters, and the API server works for all of them meanwhile.
+func TestPartOfTheFleet(t *testing.T) {
+	at := func(cpu time.Duration, requests float64) state {
+		return state{leader: procfs.Usage{PID: 7, CPU: cpu}, controller: flows.Counts{"events": requests},
+			tree: map[string]procfs.Usage{apiServer: {CPU: 10 * cpu}}, own: scrape.Metrics{throttledMetric: {{Value: 10 * cpu.Seconds()}}}}
+	}
+	for _, c := range []struct {
+		step     string
+		enableOn int
+		server   float64
+		aims     int
+	}{{record.Enable, 0, 10000, 2}, {record.EnablePart, 2, math.NaN(), 1}} { // requests, and on all clusters throttling
+		f := of(t)
+		f.Record.Size, f.EnableOn = 200, c.enableOn
+		f.cost(c.step, at(0, 0), at(2*time.Second, 20))
+		if got := value(f, record.ServerCPU, ""); got != c.server && !(math.IsNaN(got) && math.IsNaN(c.server)) {
+			t.Errorf("%s: the API server's CPU time is %v, want %v", c.step, got, c.server)
+		}
+		var aims int
+		for _, figure := range f.Record.Figures {
+			if figure.Step != c.step {
+				t.Errorf("%s: a figure of the step %s", c.step, figure.Step)
+			}
+			if figure.Aim != "" {
+				aims++
+			}
+		}
+		if aims != c.aims {
+			t.Errorf("%s: %d figures have an aim, want %d", c.step, aims, c.aims)
+		}
 	}
 }
 

@@ -45,6 +45,10 @@ type Options struct {
 	BrokenImage string
 	// Floor tells that the floor copies beside the add-on.
 	Floor bool
+	// EnableOn is the number of clusters that the Placement selects; 0 means all. Deploy reduces Clusters to the selected ones.
+	EnableOn int
+	// Lease is the period of the clusters' leases that Deploy sets; 0 leaves OCM's.
+	Lease time.Duration
 	Times Times
 	// Sandbox changes the fleet.
 	Sandbox Sandbox

@@ -20,7 +20,8 @@ const placement = "fleet"
 // groups is the number of the Placement's decision groups.
 const groups = 3
 
-// placed selects all clusters in groups. A cluster that is cut off stays selected.
+// placed selects clusters in groups. Its arguments are further fields of the spec, and the clusters of a group. A cluster that
+// is cut off stays selected.
 const placed = `
 apiVersion: cluster.open-cluster-management.io/v1beta2
 kind: ManagedClusterSetBinding
@@ -31,7 +32,7 @@ apiVersion: cluster.open-cluster-management.io/v1beta1
 kind: Placement
 metadata: {name: fleet, namespace: open-cluster-management}
 spec:
-  clusterSets: [global]
+  clusterSets: [global]%s
   decisionStrategy: {groupStrategy: {clustersPerDecisionGroup: %d}}
   tolerations:
   - {key: cluster.open-cluster-management.io/unreachable, operator: Exists}
@@ -43,26 +44,31 @@ metadata: {name: fleet, namespace: open-cluster-management}
 spec: {agentInstallNamespace: open-cluster-management-agent-addon}
 `
 
-// place selects all clusters by a Placement, and returns when it has decided.
-func (f *Fleet) place(ctx context.Context) error {
+// place creates a Placement for all clusters, or for EnableOn of them, and returns its decisions.
+func (f *Fleet) place(ctx context.Context) (map[string]int, error) {
 	applier, err := apply.New(f.config)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	size := int(math.Ceil(float64(f.Size()) / groups))
-	if err := applier.Apply(ctx, fmt.Appendf(nil, placed, size)); err != nil {
-		return fmt.Errorf("create the Placement: %w", err)
+	want, number := f.Size(), ""
+	if f.EnableOn > 0 {
+		want, number = f.EnableOn, fmt.Sprintf("\n  numberOfClusters: %d", f.EnableOn)
 	}
-	return poll(ctx, f.Times.Limit, func(ctx context.Context) error {
-		decided, err := f.decisions(ctx, namespace, placement)
-		if err != nil {
+	size := int(math.Ceil(float64(want) / groups))
+	if err := applier.Apply(ctx, fmt.Appendf(nil, placed, number, size)); err != nil {
+		return nil, fmt.Errorf("create the Placement: %w", err)
+	}
+	var decided map[string]int
+	err = poll(ctx, f.Times.Limit, func(ctx context.Context) (err error) {
+		if decided, err = f.decisions(ctx, namespace, placement); err != nil {
 			return err
 		}
-		if n := len(decided); n < f.Size() {
-			return fmt.Errorf("the Placement has decided for %d of %d clusters", n, f.Size())
+		if n := len(decided); n < want {
+			return fmt.Errorf("the Placement has decided for %d of %d clusters", n, want)
 		}
 		return nil
 	})
+	return decided, err
 }
 
 // decisions returns the group of each cluster that a Placement has selected.

@@ -3,7 +3,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -14,6 +16,8 @@ import (
 
 	"open-cluster-management.io/helloworld-addon/test/fleet/hub"
 	"open-cluster-management.io/helloworld-addon/test/fleet/measure"
+	"open-cluster-management.io/helloworld-addon/test/fleet/origin"
+	"open-cluster-management.io/helloworld-addon/test/fleet/record"
 )
 
 func main() {
@@ -37,11 +41,30 @@ func run(ctx context.Context, args []string) (err error) {
 	idle := flags.Duration("idle", measure.DefaultIdle, "how long to watch the idle controller")
 	enable := flags.Bool("enable", false, "measure instead how the add-on is enabled on all clusters at once, by OCM's add-on manager")
 	extra := flags.String("controller-flags", "", "further flags of the controller")
+	file := flags.String("json", "", "file for the figures of --enable (default artifacts/hub-CLUSTERS.json)")
+	about := origin.Options{}
+	flags.StringVar(&about.Command, "command", "bin/fleet-hub "+strings.Join(args, " "), "the command line, for the record")
+	flags.StringVar(&about.Version, "version", "", "the add-on's version, for the record")
+	flags.StringVar(&about.Module, "module", "sandbox/programs", "directory of the go.mod with OCM's version")
+	flags.StringVar(&about.Root, "root", ".", "directory of the repository")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	if *quick {
 		options.Clusters = 500
+	}
+	switch {
+	case flags.NArg() > 0:
+		return fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	case *file != "" && !*enable:
+		return fmt.Errorf("--json=%s: only --enable has figures as JSON", *file)
+	case *enable && *idle < measure.DefaultIdle:
+		return fmt.Errorf("--idle=%s: with --enable give at least %s, so that the heap contains no garbage", *idle, measure.DefaultIdle)
+	}
+	about.Clusters, about.Settings = options.Clusters, map[string]string{"idle": idle.String(), "controllerFlags": *extra}
+	r, err := origin.Record(about)
+	if err != nil {
+		return err
 	}
 	if options.Dir, err = os.MkdirTemp("", "fleet-hub-"); err != nil {
 		return err
@@ -64,7 +87,12 @@ func run(ctx context.Context, args []string) (err error) {
 			if err := h.Populate(ctx, os.Stdout); err != nil {
 				return err
 			}
-			return subject.Enable(ctx, h)
+			err := subject.Enable(ctx, h, r)
+			if err != nil {
+				r.Fail(record.Hub, err)
+			}
+			subject.Print(r)
+			return errors.Join(err, origin.Save(r, cmp.Or(*file, fmt.Sprintf("artifacts/hub-%d.json", options.Clusters))))
 		}
 		if err := h.Grow(ctx, os.Stdout, subject.Start); err != nil {
 			return err

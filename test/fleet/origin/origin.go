@@ -1,12 +1,14 @@
-package bench
+// Package origin begins the record of a run of the fleet benchmark with its machine and its versions, and saves records as
+// files. It measures nothing.
+package origin
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"runtime"
-	"strconv"
 	"strings"
 	"time"
 
@@ -16,8 +18,20 @@ import (
 	"open-cluster-management.io/helloworld-addon/test/fleet/record"
 )
 
-// newRecord returns a record that tells on which machine and with which versions it is made.
-func newRecord(o Options) (*record.Record, error) {
+// Options describe a run beside its machine.
+type Options struct {
+	Clusters int
+	// Module is the directory of the go.mod that names OCM's version, and Root that of the
+	// repository's. Version is that of the add-on.
+	Module, Root, Version string
+	// Command is the command line. Settings are times and numbers of the run, by name.
+	Command  string
+	Settings map[string]string
+}
+
+// Record returns a record without figures. It reads the two go.mod and what the kernel tells of
+// the machine.
+func Record(o Options) (*record.Record, error) {
 	load, err := procfs.Load()
 	if err != nil {
 		return nil, err
@@ -47,11 +61,28 @@ func newRecord(o Options) (*record.Record, error) {
 		Size: o.Clusters, Started: time.Now().UTC().Truncate(time.Second),
 		Machine: record.Machine{CPUs: runtime.NumCPU(), MemoryMiB: int(info.Totalram * uint64(info.Unit) >> 20), // #nosec G115 -- below 2^63
 			System: runtime.GOOS + "/" + runtime.GOARCH, Kernel: unix.ByteSliceToString(name.Release[:]), Load: load},
-		Versions: versions, Command: o.Command,
-		Settings: map[string]string{"settle": o.Times.Settle.String(), "idle": o.Times.Idle.String(), "cut": o.Times.Cut.String(),
-			"certificateLife": o.Times.CertificateLife.String(), "steps": strings.Join(o.Steps, ","), "upFlags": strings.Join(o.UpFlags, " "),
-			"clusters": strconv.Itoa(o.Clusters)},
+		Versions: versions, Command: o.Command, Settings: o.Settings,
 	}, nil
+}
+
+// Save replaces the file with the record as JSON, and makes its directory. The file is whole also when the run is killed
+// meanwhile.
+func Save(r *record.Record, file string) error {
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return fmt.Errorf("make the directory of the run's figures: %w", err)
+	}
+	var content bytes.Buffer
+	if err := r.Write(&content); err != nil {
+		return err
+	}
+	// #nosec G306 -- figures are no secret
+	if err := os.WriteFile(file+".tmp", content.Bytes(), 0o644); err != nil {
+		return fmt.Errorf("write the run's figures: %w", err)
+	}
+	if err := os.Rename(file+".tmp", file); err != nil {
+		return fmt.Errorf("replace the file of the run's figures: %w", err)
+	}
+	return nil
 }
 
 // versionIn finds the version of a module in a go.mod: that of a replacement, if there is one.
