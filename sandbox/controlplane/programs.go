@@ -117,13 +117,20 @@ func (c *Cluster) apiServer() process.Spec {
 	spec.Args = append(spec.Args, c.auditFlags()...)
 	if c.Load.Clusters > 0 {
 		// old revisions of thousands of leases and statuses are most of etcd's data
-		spec.Args = append(spec.Args, "--etcd-compaction-interval=1m")
+		spec.Args = append(spec.Args, "--etcd-compaction-interval=1m", uncachedBindings)
 		spec.Env = append(spec.Env, fmt.Sprintf("GOMEMLIMIT=%dMiB", memoryLimit(c.Load.Clusters)))
 	} else {
 		spec.Env = append(spec.Env, idleCollector)
 	}
 	return spec
 }
+
+// uncachedBindings lets the API server list bindings from etcd. A consistent list from its watch cache waits up to 100 ms for a
+// notification of etcd. Each RBAC object that OCM's registration controller creates for a cluster needs such lists, in which the
+// API server looks for the controller's own rights. That controller has one worker, so a hub with the cache accepts 2.5
+// clusters per second on any machine (docs/upstream/ocm-registration-workers.md).
+// https://github.com/kubernetes/apiserver/blob/v0.34.4/pkg/storage/cacher/progress/watch_progress.go
+const uncachedBindings = "--watch-cache-sizes=clusterrolebindings.rbac.authorization.k8s.io#0,rolebindings.rbac.authorization.k8s.io#0"
 
 // idleCollector lets the API server of a cluster with few objects collect garbage at one and a half times
 // its live memory instead of twice (https://go.dev/doc/gc-guide#GOGC). Nearly all of that memory is there

@@ -23,6 +23,7 @@ func TestLoad(t *testing.T) {
 	}{
 		{"--quota-backend-bytes=8589934592", (*Cluster).etcd, false},
 		{"--etcd-compaction-interval=1m", (*Cluster).apiServer, false},
+		{uncachedBindings, (*Cluster).apiServer, false},
 		{"--profiling=true", (*Cluster).apiServer, false},
 		{"GOGC=50", (*Cluster).apiServer, true},
 		{"GOMEMLIMIT=2524MiB", (*Cluster).apiServer, false},
