@@ -21,6 +21,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
 )
 
 // Times are the moments, by cluster, at which the hub's watchers see what happens to an add-on.
@@ -112,12 +114,15 @@ func (a *Agents) Run(ctx context.Context) error {
 	}
 }
 
-// watchSeconds is longer than a measurement. Without it the API server ends a watch after 30 to 60 minutes.
-var watchSeconds = int64((12 * time.Hour).Seconds())
-
-// watch passes every event to handle. The hub's watches do not end while it measures.
+// watch passes every event to handle. It begins the watch again where it was when the API server ends it: after 30 to 60
+// minutes, or when this program was slower than the events.
 func (a *Agents) watch(ctx context.Context, resource schema.GroupVersionResource, handle func(*unstructured.Unstructured, string)) error {
-	watcher, err := a.client.Resource(resource).Watch(ctx, metav1.ListOptions{ResourceVersion: "0", TimeoutSeconds: &watchSeconds})
+	client := a.client.Resource(resource)
+	list, err := client.List(ctx, metav1.ListOptions{Limit: 1})
+	if err != nil {
+		return err
+	}
+	watcher, err := watchtools.NewRetryWatcherWithContext(ctx, list.GetResourceVersion(), &cache.ListWatch{WatchFuncWithContext: client.Watch})
 	if err != nil {
 		return err
 	}
