@@ -87,12 +87,6 @@ func (o *Options) Validate() error {
 	if o.Clusters < 1 {
 		problems = append(problems, fmt.Errorf("--clusters=%d: a fleet has at least 1", o.Clusters))
 	}
-	if o.EnableOn < 0 || o.EnableOn > o.Clusters {
-		problems = append(problems, fmt.Errorf("--enable-on=%d: give 1 to %d, the number of the clusters (0: all)", o.EnableOn, o.Clusters))
-	}
-	if o.Lease < 0 || o.Lease%time.Second != 0 {
-		problems = append(problems, fmt.Errorf("--lease=%s: give whole seconds", o.Lease))
-	}
 	if len(o.Steps) == 0 && o.Try == nil {
 		o.Steps = all
 	}
@@ -104,19 +98,31 @@ func (o *Options) Validate() error {
 	if o.has(record.Idle, record.Change, record.Restart, record.Rollout, record.Turnover) && !o.has(record.Enable) {
 		problems = append(problems, fmt.Errorf("--steps=%s: the steps after %s need it", strings.Join(o.Steps, ","), record.Enable))
 	}
-	onlyEnable := !slices.ContainsFunc(o.Steps, func(step string) bool { return step != record.Join && step != record.Enable })
-	if o.EnableOn > 0 && (!onlyEnable || !o.has(record.Enable)) {
-		problems = append(problems, fmt.Errorf("--enable-on=%d: it needs --steps=%s,%s, or %[3]s alone", o.EnableOn, record.Join, record.Enable))
-	}
-	if o.Lease > 0 && o.Try == nil && !o.has(record.Enable, record.Distribute, record.Rotate) {
-		problems = append(problems, fmt.Errorf("--lease=%s: none of the steps %s enables the add-on", o.Lease, strings.Join(o.Steps, ",")))
-	}
-	return errors.Join(problems...)
+	return errors.Join(append(problems, o.validatePart()...)...)
 }
 
 // has reports whether one of the steps is to be run.
 func (o *Options) has(names ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return slices.Contains(o.Steps, name) })
+}
+
+// validatePart checks the options for a fleet that nearly fills the machine. The steps are known.
+func (o *Options) validatePart() []error {
+	var problems []error
+	if o.EnableOn < 0 || o.EnableOn > o.Clusters {
+		problems = append(problems, fmt.Errorf("--enable-on=%d: give 1 to %d, the number of the clusters (0: all)", o.EnableOn, o.Clusters))
+	}
+	onlyEnable := !slices.ContainsFunc(o.Steps, func(step string) bool { return step != record.Join && step != record.Enable })
+	if o.EnableOn > 0 && (!onlyEnable || !o.has(record.Enable)) {
+		problems = append(problems, fmt.Errorf("--enable-on=%d: it needs --steps=%s,%s, or %[3]s alone", o.EnableOn, record.Join, record.Enable))
+	}
+	if o.Lease < 0 || o.Lease%time.Second != 0 {
+		problems = append(problems, fmt.Errorf("--lease=%s: give whole seconds", o.Lease))
+	}
+	if o.Lease > 0 && o.Try == nil && !o.has(record.Enable, record.Distribute, record.Rotate) {
+		problems = append(problems, fmt.Errorf("--lease=%s: none of the steps %s enables the add-on", o.Lease, strings.Join(o.Steps, ",")))
+	}
+	return problems
 }
 
 // settings returns the options that are recorded.

@@ -108,17 +108,18 @@ const (
 )
 
 // constant are the costs per cluster that have to be the same for a fleet of any size,
-// with the smallest size for which that is measured well.
+// with the smallest size for which that is measured well. With 100 clusters about a third of the heap's growth does not depend
+// on their number: five runs gave 31 to 49 KiB per cluster.
 var constant = []struct {
 	Key
 	Smallest int
 }{
 	{Key{Enable, EnableRequests, All, "requests", Ours}, 0},
 	{Key{Enable, ControllerCPU, "", "ms", Ours}, 100},
-	{Key{Enable, HeapGrowth, "", "KiB", Ours}, 100},
+	{Key{Enable, HeapGrowth, "", "KiB", Ours}, 500},
 	{Key{Hub, EnableRequests, All, "requests", Ours}, 0},
 	{Key{Hub, ControllerCPU, "", "ms", Ours}, 100},
-	{Key{Hub, HeapGrowth, "", "KiB", Ours}, 100},
+	{Key{Hub, HeapGrowth, "", "KiB", Ours}, 500},
 }
 
 // Spread is the largest ratio between the constant costs of two sizes.

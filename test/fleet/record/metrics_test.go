@@ -24,7 +24,7 @@ func TestConstant(t *testing.T) {
 		{"less", "a cost that shrinks hides a fixed part", []*Record{of(100, requests, 12.5), of(5000, requests, 10)}, 1, false},
 		{"a hump", "the sizes between count too", []*Record{of(100, requests, 10), of(500, requests, 15), of(1000, requests, 10)}, 1, false},
 		{"one size", "there is nothing to compare", []*Record{of(100, requests, 10)}, 0, false},
-		{"small fleets", "the heap of 5 clusters is below what can be measured", []*Record{of(5, heap, 400), of(100, heap, 10)}, 0, false},
+		{"small fleets", "the heap of 100 clusters is not measured well", []*Record{of(100, heap, 40), of(500, heap, 25)}, 0, false},
 		{"from nothing", "a cost of zero that grows is not constant", []*Record{of(100, requests, 0), of(500, requests, 1)}, 1, false},
 	} {
 		got := Constant(c.records)

@@ -60,21 +60,11 @@ func run(ctx context.Context, args []string) error {
 		return fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}
 	options.Sandbox, options.UpFlags = strings.Fields(*sandbox), strings.Fields(*up)
-	name := fmt.Sprintf("fleet-%d", options.Clusters)
 	if *steps != "" {
 		options.Steps = strings.Split(*steps, ",")
-		// a run of some steps does not replace the figures of all
-		name += "-" + strings.Join(options.Steps, "-")
-	}
-	// nor does one of a part, or with other leases, replace one without
-	if options.EnableOn > 0 {
-		name += fmt.Sprintf("-on-%d", options.EnableOn)
-	}
-	if options.Lease > 0 {
-		name += "-lease-" + options.Lease.String()
 	}
 	if options.JSON == "" {
-		options.JSON = filepath.Join("artifacts", name+".json")
+		options.JSON = filepath.Join("artifacts", nameOf(options)+".json")
 	}
 	options.Times = bench.Full(options.Clusters)
 	switch {
@@ -87,4 +77,20 @@ func run(ctx context.Context, args []string) error {
 		options.Times.CertificateLife = *life
 	}
 	return bench.Run(ctx, options)
+}
+
+// nameOf returns the name of the file. A run of some steps, on a part of the clusters or with other leases does not replace the
+// figures of one without.
+func nameOf(o bench.Options) string {
+	name := fmt.Sprintf("fleet-%d", o.Clusters)
+	if len(o.Steps) > 0 {
+		name += "-" + strings.Join(o.Steps, "-")
+	}
+	if o.EnableOn > 0 {
+		name += fmt.Sprintf("-on-%d", o.EnableOn)
+	}
+	if o.Lease > 0 {
+		name += "-lease-" + o.Lease.String()
+	}
+	return name
 }
