@@ -127,8 +127,8 @@ func (c *Cluster) apiServer() process.Spec {
 
 // uncachedBindings lets the API server list bindings from etcd. A consistent list from its watch cache waits up to 100 ms for a
 // notification of etcd. Each RBAC object that OCM's registration controller creates for a cluster needs such lists, in which the
-// API server looks for the controller's own rights. That controller has one worker, so a hub with the cache accepts 2.5
-// clusters per second on any machine (docs/upstream/ocm-registration-workers.md).
+// API server looks for the controller's own rights. That controller has one worker, so a hub with the cache accepts at most
+// 2.5 clusters per second on any machine (docs/upstream/ocm-registration-workers.md).
 // https://github.com/kubernetes/apiserver/blob/v0.34.4/pkg/storage/cacher/progress/watch_progress.go
 const uncachedBindings = "--watch-cache-sizes=clusterrolebindings.rbac.authorization.k8s.io#0,rolebindings.rbac.authorization.k8s.io#0"
 
