@@ -56,7 +56,7 @@ func TestNothingCounted(t *testing.T) {
 	nothing := state{requests: flows.Counts{}, metrics: metrics{}}
 	r := &record.Record{Size: 2}
 	addCost(r, nothing, nothing)
-	addIdle(r, nothing, nothing, nothing)
+	addIdle(r, nothing, nothing, state{at: nothing.at.Add(time.Minute), requests: flows.Counts{}, metrics: metrics{}})
 	if len(r.Failures) != 3 { // requests, throttling and idle requests
 		t.Errorf("failures: %q", r.Failures)
 	}

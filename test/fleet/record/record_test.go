@@ -2,6 +2,7 @@ package record
 
 import (
 	"bytes"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -122,6 +123,24 @@ func TestReadsWhatItWrites(t *testing.T) {
 	for _, wrong := range []string{`{"size":5,"rows":[]}`, `{"size":0}`, `{`} {
 		if _, err := Read(strings.NewReader(wrong)); err == nil {
 			t.Errorf("%s: no error", wrong)
+		}
+	}
+}
+
+// TestRequests: the rival is compared with, and has no aim.
+func TestRequests(t *testing.T) {
+	for _, c := range []struct {
+		subject string
+		aim     string
+	}{{Ours, "≤ 12"}, {Rival, ""}} {
+		r := &Record{Size: 2}
+		r.Requests(Figure{Step: Enable, Metric: EnableRequests, Unit: "requests", Subject: c.subject}, map[string]float64{"get": 6, "leases": 100, "watch": 0}, []string{"leases"}, 2)
+		var got []string
+		for _, f := range r.Figures {
+			got = append(got, fmt.Sprintf("%s %v %s", f.Stat, f.Value, f.Aim))
+		}
+		if diff := cmp.Diff([]string{"all 3 " + c.aim, "get 3 "}, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.subject, diff)
 		}
 	}
 }
