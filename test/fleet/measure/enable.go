@@ -192,7 +192,7 @@ func addIdle(r *record.Record, before, after, idle state) {
 	r.Judge(figure(record.IdleRequests, "controller", "per min", perMinute), record.AtMost(0))
 }
 
-// refused returns the number of answers other than 2xx since before, by code.
+// refused returns the number of answers other than 2xx since before, by code, and of requests without an answer as "none".
 func (m metrics) refused(before metrics) map[string]float64 {
 	codes := map[string]float64{}
 	for key, value := range m {
@@ -201,6 +201,9 @@ func (m metrics) refused(before metrics) map[string]float64 {
 		}
 		_, rest, _ := strings.Cut(key, `code="`)
 		code, _, _ := strings.Cut(rest, `"`)
+		if code == "<error>" {
+			code = "none"
+		}
 		if n := value - before[key]; n > 0 && !strings.HasPrefix(code, "2") {
 			codes[code] += n
 		}

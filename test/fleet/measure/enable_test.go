@@ -15,6 +15,7 @@ const (
 	cpuSeconds = "process_cpu_seconds_total"
 	throttled  = `rest_client_rate_limiter_duration_seconds_sum{verb="PATCH"}`
 	accepted   = `rest_client_requests_total{code="200",method="PATCH"}`
+	unanswered = `rest_client_requests_total{code="<error>",method="PATCH"}`
 	conflicts  = `rest_client_requests_total{code="409",method="PATCH"}`
 )
 
@@ -33,7 +34,7 @@ func TestAddCost(t *testing.T) {
 	begin := time.Unix(1000, 0)
 	before := state{begin, flows.Counts{"patch manifestworks": 4, flows.Leases: 1}, metrics{heapMetric: 1 << 20, cpuSeconds: 1, throttled: 1, conflicts: 2}}
 	after := state{begin.Add(time.Minute), flows.Counts{"patch manifestworks": 10, "events": 3, "get manifestworks": 0, flows.Leases: 100, flows.Watches: 50, "authentication.k8s.io": 7},
-		metrics{heapMetric: 2 << 20, cpuSeconds: 1.5, throttled: 3, conflicts: 3, accepted: 9}}
+		metrics{heapMetric: 2 << 20, cpuSeconds: 1.5, throttled: 3, conflicts: 3, unanswered: 2, accepted: 9}}
 	idle := state{begin.Add(3 * time.Minute), flows.Counts{"patch manifestworks": 10, "events": 6, flows.Leases: 200}, metrics{heapMetric: 3 << 20}}
 	r := &record.Record{Size: 2}
 	addCost(r, before, after)
@@ -41,7 +42,7 @@ func TestAddCost(t *testing.T) {
 	want := []record.Figure{
 		of(record.EnableRequests, record.All, "requests", 4.5, "≤ 12", true), of(record.EnableRequests, "events", "requests", 1.5, "", false),
 		of(record.EnableRequests, "patch manifestworks", "requests", 3, "", false),
-		of(record.Refused, "409", "requests", 1, "", false), of(record.Refused, record.All, "requests", 1, "", false),
+		of(record.Refused, "409", "requests", 1, "", false), of(record.Refused, "none", "requests", 2, "", false), of(record.Refused, record.All, "requests", 3, "", false),
 		of(record.Throttled, "", "s", 2, "≤ 1", false), of(record.ControllerCPU, "", "ms", 250, "", false),
 		of(record.HeapGrowth, "", "KiB", 1024, "", false), of(record.Heap, "", "MiB", 3, "", false),
 		of(record.IdleRequests, "controller", "per min", 1.5, "≤ 0", false),
