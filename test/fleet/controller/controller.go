@@ -22,6 +22,14 @@ import (
 	"open-cluster-management.io/helloworld-addon/test/fleet/scrape"
 )
 
+// The metrics of a controller that the figures need.
+const (
+	// HeapMetric is what was live at the last garbage collection, in bytes.
+	HeapMetric = "go_gc_heap_live_bytes"
+	// ThrottledMetric is the time in seconds that requests waited for the client's own limit.
+	ThrottledMetric = "rest_client_rate_limiter_duration_seconds_sum"
+)
+
 // stopTimeout bounds the end of a process that was asked to end.
 const stopTimeout = 30 * time.Second
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"open-cluster-management.io/helloworld-addon/test/fleet/controller"
 	"open-cluster-management.io/helloworld-addon/test/fleet/flows"
 	"open-cluster-management.io/helloworld-addon/test/fleet/hub"
 	"open-cluster-management.io/helloworld-addon/test/fleet/record"
@@ -174,15 +175,15 @@ func addCost(r *record.Record, before, after state) {
 	}
 	r.Add(figure(record.Refused, record.All, "requests", all))
 	difference := func(name string) float64 { return after.metrics.value(name) - before.metrics.value(name) }
-	r.Judge(figure(record.Throttled, "", "s", difference("rest_client_rate_limiter_duration_seconds_sum")), record.AtMost(1).For(0, 1000))
+	r.Judge(figure(record.Throttled, "", "s", difference(controller.ThrottledMetric)), record.AtMost(1).For(0, 1000))
 	r.Add(figure(record.ControllerCPU, "", "ms", 1000*difference("process_cpu_seconds_total")/float64(r.Size)))
 }
 
 // addIdle adds the live heap and the requests of the idle controller, which has been idle since the moment after. Both heaps
 // are measured when the controller has been idle for DefaultIdle, so that they contain no garbage.
 func addIdle(r *record.Record, before, after, idle state) {
-	heap := idle.metrics.value(heapMetric)
-	r.Add(figure(record.HeapGrowth, "", "KiB", (heap-before.metrics.value(heapMetric))/1024/float64(r.Size)))
+	heap := idle.metrics.value(controller.HeapMetric)
+	r.Add(figure(record.HeapGrowth, "", "KiB", (heap-before.metrics.value(controller.HeapMetric))/1024/float64(r.Size)))
 	r.Add(figure(record.Heap, "", "MiB", heap/(1<<20)))
 	requests := idle.requests.Since(after.requests)
 	perMinute := requests.Sum(flows.Upkeep...) / idle.at.Sub(after.at).Minutes()

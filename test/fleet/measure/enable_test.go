@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"open-cluster-management.io/helloworld-addon/test/fleet/controller"
 	"open-cluster-management.io/helloworld-addon/test/fleet/flows"
 	"open-cluster-management.io/helloworld-addon/test/fleet/hub"
 	"open-cluster-management.io/helloworld-addon/test/fleet/record"
@@ -32,10 +33,10 @@ func of(metric, stat, unit string, value float64, aim string, pass bool) record.
 // is none of them. The heap is that of the idle controller.
 func TestAddCost(t *testing.T) {
 	begin := time.Unix(1000, 0)
-	before := state{begin, flows.Counts{"patch manifestworks": 4, flows.Leases: 1}, metrics{heapMetric: 1 << 20, cpuSeconds: 1, throttled: 1, conflicts: 2}}
+	before := state{begin, flows.Counts{"patch manifestworks": 4, flows.Leases: 1}, metrics{controller.HeapMetric: 1 << 20, cpuSeconds: 1, throttled: 1, conflicts: 2}}
 	after := state{begin.Add(time.Minute), flows.Counts{"patch manifestworks": 10, "events": 3, "get manifestworks": 0, flows.Leases: 100, flows.Watches: 50, "authentication.k8s.io": 7},
-		metrics{heapMetric: 2 << 20, cpuSeconds: 1.5, throttled: 3, conflicts: 3, unanswered: 2, accepted: 9}}
-	idle := state{begin.Add(3 * time.Minute), flows.Counts{"patch manifestworks": 10, "events": 6, flows.Leases: 200}, metrics{heapMetric: 3 << 20}}
+		metrics{controller.HeapMetric: 2 << 20, cpuSeconds: 1.5, throttled: 3, conflicts: 3, unanswered: 2, accepted: 9}}
+	idle := state{begin.Add(3 * time.Minute), flows.Counts{"patch manifestworks": 10, "events": 6, flows.Leases: 200}, metrics{controller.HeapMetric: 3 << 20}}
 	r := &record.Record{Size: 2}
 	addCost(r, before, after)
 	addIdle(r, before, after, idle)

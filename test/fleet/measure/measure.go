@@ -17,6 +17,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"open-cluster-management.io/helloworld-addon/test/fleet/controller"
 )
 
 // DefaultIdle is how long the idle controller is watched: longer than the two
@@ -35,7 +37,6 @@ const (
 	metricsURL = "https://127.0.0.1:18443/metrics"
 	started    = "Started controllers"
 	limit      = 30 * time.Minute
-	heapMetric = "go_gc_heap_live_bytes"
 )
 
 // Subject is the controller.
@@ -128,7 +129,7 @@ func (s *Subject) Measure(ctx context.Context) (err error) {
 	}
 	seconds := s.Idle.Seconds()
 	s.row("requests per second when idle", last.byMethod("rest_client_requests_total", first, seconds), aimRate)
-	s.row("live heap, MiB", fmt.Sprintf("%.0f", last.sum(heapMetric)/(1<<20)), aimHeap)
+	s.row("live heap, MiB", fmt.Sprintf("%.0f", last.sum(controller.HeapMetric)/(1<<20)), aimHeap)
 	s.row("heap, MiB", fmt.Sprintf("%.0f", last.sum("go_memstats_heap_alloc_bytes")/(1<<20)), "-")
 	s.row("RSS, MiB", fmt.Sprintf("%.0f", s.memory("VmRSS:")), aimRSS)
 	s.row("RSS at its highest, MiB", fmt.Sprintf("%.0f", s.memory("VmHWM:")), "-")

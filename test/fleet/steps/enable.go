@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"open-cluster-management.io/helloworld-addon/test/fleet/controller"
 	"open-cluster-management.io/helloworld-addon/test/fleet/flows"
 	"open-cluster-management.io/helloworld-addon/test/fleet/record"
 )
@@ -122,11 +123,11 @@ func (f *Fleet) cost(step string, before, after state) {
 	f.Record.Requests(f.figure(step, record.EnableRequests, "", "requests", 0), after.controller.Since(before.controller), flows.Upkeep, n)
 	same := f.sameLeader(step, before, after)
 	if f.Subject.Metrics && same {
-		f.judge(f.figure(step, record.Throttled, "", "s", after.own.Sum(throttledMetric)-before.own.Sum(throttledMetric)), record.AtMost(1).For(100, 1000))
-		f.Record.Add(f.figure(step, record.HeapGrowth, "", "KiB", (after.own.Sum(heapMetric)-before.own.Sum(heapMetric))/1024/n))
+		f.judge(f.figure(step, record.Throttled, "", "s", after.own.Sum(controller.ThrottledMetric)-before.own.Sum(controller.ThrottledMetric)), record.AtMost(1).For(100, 1000))
+		f.Record.Add(f.figure(step, record.HeapGrowth, "", "KiB", (after.own.Sum(controller.HeapMetric)-before.own.Sum(controller.HeapMetric))/1024/n))
 	}
 	if f.Subject.Metrics {
-		f.Record.Add(f.figure(step, record.Heap, "", "MiB", after.own.Sum(heapMetric)/mebibyte))
+		f.Record.Add(f.figure(step, record.Heap, "", "MiB", after.own.Sum(controller.HeapMetric)/mebibyte))
 	}
 	cpu := func(d time.Duration) float64 { return float64(d.Milliseconds()) / n }
 	if same {

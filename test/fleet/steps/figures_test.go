@@ -8,6 +8,7 @@ import (
 
 	"open-cluster-management.io/helloworld-addon/test/bench/procfs"
 	"open-cluster-management.io/helloworld-addon/test/fleet/board"
+	"open-cluster-management.io/helloworld-addon/test/fleet/controller"
 	"open-cluster-management.io/helloworld-addon/test/fleet/flows"
 	"open-cluster-management.io/helloworld-addon/test/fleet/record"
 	"open-cluster-management.io/helloworld-addon/test/fleet/scrape"
@@ -59,7 +60,7 @@ func TestShippedLag(t *testing.T) {
 func TestOtherLeader(t *testing.T) {
 	at := func(pid int, cpu time.Duration, throttled, heap float64) state {
 		return state{at: time.Unix(1000, 0).Add(cpu), leader: procfs.Usage{PID: pid, CPU: cpu}, controller: flows.Counts{"events": cpu.Seconds()}, agents: flows.Counts{}, ocm: flows.Counts{},
-			own: scrape.Metrics{throttledMetric: {{Value: throttled}}, heapMetric: {{Value: heap}}}}
+			own: scrape.Metrics{controller.ThrottledMetric: {{Value: throttled}}, controller.HeapMetric: {{Value: heap}}}}
 	}
 	f := of(t)
 	f.cost(record.Enable, at(7, time.Second, 1, 1024), at(7, 3*time.Second, 1.5, 5120))
@@ -93,7 +94,7 @@ func TestOtherLeader(t *testing.T) {
 func TestPartOfTheFleet(t *testing.T) {
 	at := func(cpu time.Duration, requests float64) state {
 		return state{leader: procfs.Usage{PID: 7, CPU: cpu}, controller: flows.Counts{"events": requests},
-			tree: map[string]procfs.Usage{apiServer: {CPU: 10 * cpu}}, own: scrape.Metrics{throttledMetric: {{Value: 10 * cpu.Seconds()}}}}
+			tree: map[string]procfs.Usage{apiServer: {CPU: 10 * cpu}}, own: scrape.Metrics{controller.ThrottledMetric: {{Value: 10 * cpu.Seconds()}}}}
 	}
 	for _, c := range []struct {
 		step     string

@@ -140,10 +140,11 @@ func (f *Fleet) peak(ctx context.Context) (float64, error) {
 		select {
 		case <-ctx.Done():
 			read(context.WithoutCancel(ctx)) // the whole burst may be since the last one
-			if len(samples) < 2 {
-				return math.NaN(), fmt.Errorf("measure the peak of the requests: the counter was read %d times: %w", len(samples), last)
+			rate := largestRate(samples, peakWindow)
+			if math.IsNaN(rate) {
+				return rate, fmt.Errorf("measure the peak of the requests: the counter was read %d times: %w", len(samples), last)
 			}
-			return largestRate(samples, peakWindow), nil
+			return rate, nil
 		case <-time.After(peakPause):
 		}
 	}
@@ -159,6 +160,9 @@ func largestRate(samples []scraped, window time.Duration) float64 {
 		return math.NaN()
 	}
 	span := func(a, b scraped) time.Duration { return b.end.Sub(a.begin) }
+	if first, last := samples[0], samples[len(samples)-1]; span(first, last) < window {
+		return (last.n - first.n) / window.Seconds()
+	}
 	most := 0.0
 	for i, a := range samples {
 		for _, b := range samples[i+1:] {
@@ -166,9 +170,6 @@ func largestRate(samples []scraped, window time.Duration) float64 {
 				most = max(most, (b.n-a.n)/span(a, b).Seconds())
 			}
 		}
-	}
-	if first, last := samples[0], samples[len(samples)-1]; span(first, last) < window {
-		return (last.n - first.n) / window.Seconds()
 	}
 	return most
 }

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"open-cluster-management.io/helloworld-addon/test/bench/procfs"
+	"open-cluster-management.io/helloworld-addon/test/fleet/controller"
 	"open-cluster-management.io/helloworld-addon/test/fleet/flows"
 	"open-cluster-management.io/helloworld-addon/test/fleet/record"
 )
@@ -56,8 +57,8 @@ func (f *Fleet) spent(ctx context.Context) (s spent, err error) {
 	if s.used, err = f.replicaSets.Usage(); err != nil {
 		return s, err
 	}
-	own, err := f.replicaSets.Metrics(ctx, heapMetric)
-	s.heap = own.Sum(heapMetric)
+	own, err := f.replicaSets.Metrics(ctx, controller.HeapMetric)
+	s.heap = own.Sum(controller.HeapMetric)
 	return s, err
 }
 

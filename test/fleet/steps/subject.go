@@ -258,11 +258,5 @@ func (f *Fleet) controllerMetrics(ctx context.Context) (scrape.Metrics, error) {
 	if err != nil || !f.Subject.Metrics {
 		return scrape.Metrics{}, err
 	}
-	return p.Metrics(ctx, heapMetric, throttledMetric)
+	return p.Metrics(ctx, controller.HeapMetric, controller.ThrottledMetric)
 }
-
-// The metrics of a controller.
-const (
-	heapMetric      = "go_gc_heap_live_bytes"
-	throttledMetric = "rest_client_rate_limiter_duration_seconds_sum"
-)
