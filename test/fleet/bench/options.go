@@ -42,7 +42,7 @@ type Options struct {
 	Module, Root, Version string
 	// EnableOn is the number of clusters on which step 2 enables the add-on; 0 means all.
 	EnableOn int
-	// Lease is the period in whole seconds of the clusters' leases, set before step 2; 0 leaves OCM's, a minute.
+	// Lease is the period in whole seconds of the clusters' leases from when they join; 0 leaves OCM's, a minute.
 	Lease time.Duration
 	Times steps.Times
 	// Try, if it is set, is called with a fleet of its own, on which the controller is not installed
@@ -118,9 +118,6 @@ func (o *Options) validatePart() []error {
 	}
 	if o.Lease < 0 || o.Lease%time.Second != 0 {
 		problems = append(problems, fmt.Errorf("--lease=%s: give whole seconds", o.Lease))
-	}
-	if o.Lease > 0 && o.Try == nil && !o.has(record.Enable, record.Distribute, record.Rotate) {
-		problems = append(problems, fmt.Errorf("--lease=%s: none of the steps %s enables the add-on", o.Lease, strings.Join(o.Steps, ",")))
 	}
 	return problems
 }

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -211,6 +212,13 @@ func (b *bench) runPart(ctx context.Context, p part) (err error) {
 		defer cancel()
 		err = errors.Join(err, b.sandbox(ctx, "--dir="+dir, "down"))
 	}()
+	if b.Lease > 0 {
+		keepCtx, end := context.WithCancel(ctx)
+		var keeper sync.WaitGroup
+		keeper.Go(func() { steps.KeepLeases(keepCtx, dir, b.Lease, b.Out) })
+		defer keeper.Wait()
+		defer end()
+	}
 	upCtx, cancel := context.WithTimeout(ctx, b.Times.Limit)
 	defer cancel()
 	if err := b.sandbox(upCtx, args...); err != nil {
@@ -226,7 +234,7 @@ func (b *bench) runPart(ctx context.Context, p part) (err error) {
 		names = append(names, fleet.Name(i+1))
 	}
 	return steps.With(ctx, steps.Options{Dir: dir, Work: work, Clusters: names, Subject: p.subject, BrokenImage: brokenImage,
-		ReplicaSets: steps.ReplicaSets(b.ReplicaSets, b.Deploy), Floor: p.subject.Name == record.Ours && b.floor(), EnableOn: b.EnableOn, Lease: b.Lease, Times: b.Times, Sandbox: sandbox, Record: b.record, Out: b.Out},
+		ReplicaSets: steps.ReplicaSets(b.ReplicaSets, b.Deploy), Floor: p.subject.Name == record.Ours && b.floor(), EnableOn: b.EnableOn, Times: b.Times, Sandbox: sandbox, Record: b.record, Out: b.Out},
 		func(ctx context.Context, f *steps.Fleet) error { return p.run(ctx, f, up) })
 }
 

@@ -84,7 +84,7 @@ func Distribute(ctx context.Context, f *Fleet) error {
 	var group sync.WaitGroup
 	defer group.Wait()
 	defer cancel()
-	group.Go(func() { f.watch(watching, mirrors, "metadata.name="+addOnName, f.seenMirror, func() {}) })
+	group.Go(func() { watchAll(watching, f.dynamic, mirrors, "metadata.name="+addOnName, f.seenMirror, func() {}) })
 	part := f.Clusters[:partOf(f.Size())]
 	steps := stepsOf(part)
 	if err := f.target(ctx, steps); err != nil {

@@ -18,12 +18,8 @@ import (
 // complete.
 const quietFor = 10 * time.Second
 
-// Deploy installs the add-on's controller on the hub, enabled nowhere, and creates the Placement. It sets the period of the
-// leases first.
+// Deploy installs the add-on's controller on the hub, enabled nowhere, and creates the Placement.
 func Deploy(ctx context.Context, f *Fleet) error {
-	if err := f.setLeases(ctx); err != nil {
-		return err
-	}
 	f.say("the controller of %s is installed, a Placement selects %d clusters", f.Subject.Name, cmp.Or(f.EnableOn, f.Size()))
 	if err := f.deploy(ctx); err != nil {
 		return err

@@ -47,9 +47,7 @@ type Options struct {
 	Floor bool
 	// EnableOn is the number of clusters that the Placement selects; 0 means all. Deploy reduces Clusters to the selected ones.
 	EnableOn int
-	// Lease is the period of the clusters' leases that Deploy sets; 0 leaves OCM's.
-	Lease time.Duration
-	Times Times
+	Times    Times
 	// Sandbox changes the fleet.
 	Sandbox Sandbox
 	Record  *record.Record

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 
 	"open-cluster-management.io/helloworld-addon/test/fleet/members"
@@ -86,7 +87,7 @@ func (f *Fleet) follow(ctx context.Context, group *errgroup.Group) *sync.WaitGro
 		synced.Add(1)
 		first := sync.OnceFunc(synced.Done)
 		group.Go(func() error {
-			f.watch(ctx, w.resource, w.selector, w.seen, first)
+			watchAll(ctx, f.dynamic, w.resource, w.selector, w.seen, first)
 			return nil
 		})
 	}
@@ -102,10 +103,10 @@ func (f *Fleet) follow(ctx context.Context, group *errgroup.Group) *sync.WaitGro
 	return synced
 }
 
-// watch calls seen for every object of the resource that is there or changes. It keeps none, and
+// watchAll calls seen for every object of the resource that is there or changes. It keeps none, and
 // begins anew when the API server restarts.
-func (f *Fleet) watch(ctx context.Context, resource schema.GroupVersionResource, selector string, seen func(*unstructured.Unstructured), synced func()) {
-	client := f.dynamic.Resource(resource)
+func watchAll(ctx context.Context, hub dynamic.Interface, resource schema.GroupVersionResource, selector string, seen func(*unstructured.Unstructured), synced func()) {
+	client := hub.Resource(resource)
 	source := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			options.FieldSelector = selector
@@ -131,7 +132,7 @@ func (f *Fleet) watch(ctx context.Context, resource schema.GroupVersionResource,
 			synced()
 			return nil
 		}}
-	cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(source, f.dynamic), &unstructured.Unstructured{}, store,
+	cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(source, hub), &unstructured.Unstructured{}, store,
 		cache.ReflectorOptions{Name: resource.Resource}).RunWithContext(ctx)
 }
 

@@ -39,7 +39,7 @@ func run(ctx context.Context, args []string) error {
 	life := flags.Duration("certificate-life", 0, "life of the certificates of the step rotate (default 30m, 4m with --smoke)")
 	up := flags.String("up-flags", "", "further flags of ocm-sandbox up, such as --hub-qps=0")
 	flags.IntVar(&options.EnableOn, "enable-on", 0, "number of clusters on which step 2 enables the add-on, with --steps=join,enable (default: all)")
-	flags.DurationVar(&options.Lease, "lease", 0, "period of the clusters' leases, set before step 2 (default: OCM's, a minute)")
+	flags.DurationVar(&options.Lease, "lease", 0, "period of the clusters' leases (default: OCM's, a minute)")
 	sandbox := flags.String("sandbox", "bin/ocm-sandbox --programs=bin/sandbox --module=sandbox/programs", "ocm-sandbox with the flags that it always gets")
 	flags.StringVar(&options.Agents, "agents", "bin/fleet-agents", "the program of the add-on's agents")
 	flags.StringVar(&options.Controller, "controller", "bin/helloworld-controller", "the add-on's controller")
