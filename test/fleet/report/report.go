@@ -105,22 +105,48 @@ func Markdown(records []*record.Record, directory string) string {
 	return out.String()
 }
 
-// runs tells of each run when, where and how it was made.
+// runs tells of each run when, where and how it was made. A version that is not the same for all runs is a column.
 func runs(out *strings.Builder, records []*record.Record) {
-	out.WriteString("| clusters | run | machine | command |\n| ---: | --- | --- | --- |\n")
-	versions := map[string]bool{}
+	same, differ := versionsOf(records)
+	out.WriteString("| clusters | run | machine |")
+	for _, name := range differ {
+		fmt.Fprintf(out, " %s |", name)
+	}
+	fmt.Fprintf(out, " command |\n| ---: | --- | --- |%s --- |\n", strings.Repeat(" --- |", len(differ)))
 	for _, r := range records {
-		fmt.Fprintf(out, "| %s | %s | %d CPUs, %.0f GiB, %s, Linux %s, load %.1f before | `%s` |\n", count(r.Size), r.Started.UTC().Format("2006-01-02 15:04 MST"),
-			r.Machine.CPUs, float64(r.Machine.MemoryMiB)/1024, r.Machine.System, r.Machine.Kernel, r.Machine.Load, r.Command)
-		var parts []string
-		for _, name := range slices.Sorted(maps.Keys(r.Versions)) {
-			parts = append(parts, name+" "+r.Versions[name])
+		fmt.Fprintf(out, "| %s | %s | %d CPUs, %.0f GiB, %s, Linux %s, load %.1f before |", count(r.Size), r.Started.UTC().Format("2006-01-02 15:04 MST"),
+			r.Machine.CPUs, float64(r.Machine.MemoryMiB)/1024, r.Machine.System, r.Machine.Kernel, r.Machine.Load)
+		for _, name := range differ {
+			fmt.Fprintf(out, " %s |", r.Versions[name])
 		}
-		versions[strings.Join(parts, ", ")] = true
+		fmt.Fprintf(out, " `%s` |\n", r.Command)
 	}
-	for _, line := range slices.Sorted(maps.Keys(versions)) {
-		fmt.Fprintf(out, "\nVersions: %s.\n", line)
+	if len(same) > 0 {
+		fmt.Fprintf(out, "\nVersions: %s.\n", strings.Join(same, ", "))
 	}
+}
+
+// versionsOf returns the names and versions that are the same for all records, and the names of the others.
+func versionsOf(records []*record.Record) (same, differ []string) {
+	all := map[string]map[string]bool{}
+	for _, r := range records {
+		for name := range r.Versions {
+			all[name] = map[string]bool{}
+		}
+	}
+	for name, versions := range all {
+		for _, r := range records {
+			versions[r.Versions[name]] = true
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if len(all[name]) > 1 {
+			differ = append(differ, name)
+			continue
+		}
+		same = append(same, name+" "+records[0].Versions[name])
+	}
+	return same, differ
 }
 
 // places names where the constant costs were measured, by step.

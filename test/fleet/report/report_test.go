@@ -105,7 +105,7 @@ func TestSort(t *testing.T) {
 // TestSeveralRunsOfASize: the page tells of every run, and of no failure of a step that came to its end later.
 func TestSeveralRunsOfASize(t *testing.T) {
 	of := func(started int64, version, step string, failures, notes []string) *record.Record {
-		r := &record.Record{Size: 100, Started: time.Unix(started, 0), Command: "run " + version, Versions: map[string]string{"x": version}, Failures: failures, Notes: notes}
+		r := &record.Record{Size: 100, Started: time.Unix(started, 0), Command: "run " + version, Versions: map[string]string{"OCM": "v1.2.1", "x": version}, Failures: failures, Notes: notes}
 		r.Add(record.Figure{Step: step, Metric: "m", Value: 1})
 		return r
 	}
@@ -113,7 +113,7 @@ func TestSeveralRunsOfASize(t *testing.T) {
 		of(60, "v2", record.Idle, nil, nil),
 		of(0, "v1", record.Enable, []string{"idle: first", "restart: second", "fleet: third"}, []string{"idle: of the rival"}),
 	}, "fleet")
-	for _, want := range []string{"00:00 UTC", "00:01 UTC", "`run v1`", "`run v2`", "Versions: x v1.", "Versions: x v2.", "restart: second", "fleet: third", "idle: of the rival"} {
+	for _, want := range []string{"00:00 UTC", "00:01 UTC", "| machine | x | command |\n| ---: | --- | --- | --- | --- |", "| v1 | `run v1`", "| v2 | `run v2`", "Versions: OCM v1.2.1.", "restart: second", "fleet: third", "idle: of the rival"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("there is no %q:\n%s", want, got)
 		}
