@@ -55,6 +55,9 @@ type frameworkController struct {
 	sync func(ctx context.Context, key string) error
 	// joins are controllers whose keys sync reconciles, too.
 	joins []factory.Controller
+	// urgent reports whether a key is reconciled before those for which it is false (newQueue); nil means that all keys keep
+	// their order.
+	urgent func(key string) bool
 	// wait returns after how long to reconcile the key instead of now, or zero; nil means
 	// always now.
 	wait func(key string) time.Duration
@@ -78,9 +81,12 @@ func newFramework(c *clients, works workclient.Interface, i *informers, added *a
 	register := registration.NewAddonRegistrationController(c.addon, clusters, batched, agents, added.MayRegister)
 	configure := addonconfig.NewAddonConfigController(c.addon, batched, management, i.dynamic, configs, byName)
 	approve := certificate.NewCSRApprovingController(c.kube, clusters, requests, addOns, agents, utils.AllowAllAddOns)
+	// Each change of an add-on or of its ManifestWork queues the cluster again, for example each status report. Clusters
+	// without an agent are reconciled before these.
+	urgent := withoutWork(i.work.Work().V1().ManifestWorks().Informer().GetIndexer())
 	return []frameworkController{
-		{Controller: deploy, workers: workers, perCluster: true},
-		{Controller: register, workers: workers, perCluster: true, joins: []factory.Controller{configure},
+		{Controller: deploy, workers: workers, perCluster: true, urgent: urgent},
+		{Controller: register, workers: workers, perCluster: true, urgent: urgent, joins: []factory.Controller{configure},
 			sync: (&registrar{addOns.Lister(), c.addon.AddonV1beta1(), added.MayRegister, order, register, configure}).sync},
 		{Controller: cmamanagedby.NewCMAManagedByController(c.addon, management, agents, byName), workers: 1},
 		{Controller: cmaconfig.NewCMAConfigController(c.addon, management, i.dynamic, configs, byName), workers: 1},
@@ -94,7 +100,11 @@ func newFramework(c *clients, works workclient.Interface, i *informers, added *a
 func runFramework(ctx context.Context, controllers []frameworkController, order *turns.Turns) {
 	var group sync.WaitGroup
 	for _, c := range controllers {
-		queue, limiter := c.SyncContext().Queue(), newLimiter()
+		var queue workqueue.TypedDelayingInterface[string] = c.SyncContext().Queue()
+		sources, limiter := c.joins, newLimiter()
+		if c.urgent != nil {
+			queue, sources = newQueue(c.Name()+"-urgent-first", c.urgent), append([]factory.Controller{c.Controller}, sources...)
+		}
 		ctx := klog.NewContext(ctx, klog.FromContext(ctx).WithName(c.Name()))
 		for range c.workers {
 			group.Go(func() {
@@ -102,13 +112,13 @@ func runFramework(ctx context.Context, controllers []frameworkController, order 
 				}
 			})
 		}
-		for _, joined := range c.joins {
-			group.Go(func() { forward(joined.SyncContext().Queue(), queue) })
+		for _, source := range sources {
+			group.Go(func() { forward(source.SyncContext().Queue(), queue) })
 		}
 		group.Go(func() {
 			<-ctx.Done()
-			for _, joined := range c.joins {
-				joined.SyncContext().Queue().ShutDown()
+			for _, source := range sources {
+				source.SyncContext().Queue().ShutDown()
 			}
 			queue.ShutDown()
 		})
@@ -117,7 +127,7 @@ func runFramework(ctx context.Context, controllers []frameworkController, order 
 }
 
 // forward adds the keys of one queue to another one, until it is shut down.
-func forward(from, to workqueue.TypedRateLimitingInterface[string]) {
+func forward(from, to workqueue.TypedInterface[string]) {
 	for {
 		key, shutdown := from.Get()
 		if shutdown {
@@ -135,7 +145,7 @@ func newLimiter() workqueue.TypedRateLimiter[string] {
 // next reconciles the queue's next key. It reports whether the queue goes on. It does what
 // the framework's own workers do, but for the turns, the timeout and the limiter.
 // https://github.com/open-cluster-management-io/sdk-go/blob/v1.3.0/pkg/basecontroller/factory/base_controller.go
-func (c *frameworkController) next(ctx context.Context, queue workqueue.TypedRateLimitingInterface[string],
+func (c *frameworkController) next(ctx context.Context, queue workqueue.TypedDelayingInterface[string],
 	limiter workqueue.TypedRateLimiter[string], order *turns.Turns) bool {
 	key, shutdown := queue.Get()
 	if shutdown {
