@@ -1,6 +1,6 @@
 // Package controller runs a hub controller as a process of this machine, outside of any pod,
-// and reads its metrics and what it uses. It starts a controller that ends again, as a kubelet
-// does, until it does so too often.
+// and reads its metrics and what it uses. It starts a controller that has ended again, as a
+// kubelet does, unless it is to run once.
 package controller
 
 import (
@@ -14,6 +14,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -43,9 +45,12 @@ type Options struct {
 	// may read them.
 	Port  int
 	Token string
+	// Once: a process that ends by itself is not started again, and Err returns why. One that ends with an error when it is
+	// asked to is an error, too.
+	Once bool
 }
 
-// Process is a controller that is kept running.
+// Process is a controller that is kept running, or runs once.
 type Process struct {
 	Options
 
@@ -53,7 +58,7 @@ type Process struct {
 	// asked is closed when the process is to end, done when it has.
 	asked, done chan struct{}
 	signal      syscall.Signal
-	once        sync.Once
+	ending      sync.Once
 
 	mu  sync.Mutex
 	pid int
@@ -98,7 +103,8 @@ func (p *Process) start() (*exec.Cmd, error) {
 	// #nosec G204 -- the program is the caller's choice
 	cmd := exec.Command(p.Program, p.Args...)
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.Env = append(os.Environ(), "POD_NAME="+p.Name)
+	// fleet-hub sets a memory limit for its API server, which is none of the controller's
+	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(pair string) bool { return strings.HasPrefix(pair, "GOMEMLIMIT=") }), "POD_NAME="+p.Name)
 	// an interrupt of the terminal is for the benchmark, which then ends it
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
@@ -125,7 +131,10 @@ func (p *Process) keep(cmd *exec.Cmd) {
 		case <-p.asked:
 			_ = cmd.Process.Signal(p.signal) // it may have ended meanwhile
 			select {
-			case <-ended: // how it ends, when it is asked to, is its own matter
+			case <-ended: // how one that is kept running ends, when it is asked to, is its own matter
+				if p.Once && p.signal == syscall.SIGTERM && err != nil {
+					p.note(err)
+				}
 			case <-time.After(stopTimeout):
 				_ = cmd.Process.Kill()
 				<-ended
@@ -135,6 +144,9 @@ func (p *Process) keep(cmd *exec.Cmd) {
 		}
 		for cmd = nil; cmd == nil; {
 			p.note(errors.Join(errEnded, err))
+			if p.Once {
+				return
+			}
 			select {
 			case <-p.asked:
 				return
@@ -154,19 +166,25 @@ func (p *Process) note(err error) {
 	p.pid, p.restarts, p.last = 0, p.restarts+1, err
 }
 
-// Running returns the process id, or 0 while the process waits for its next start.
+// Running returns the process id, or 0 while the process waits for its next start or has ended.
 func (p *Process) Running() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.pid
 }
 
-// Err returns an error when the process has ended too often.
+// Done is closed when the process has ended and is not started again.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// Err returns an error when the process has ended too often; with Once when it has ended by itself, or not as it was asked to.
 func (p *Process) Err() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.restarts <= mostRestarts {
+	if p.restarts == 0 || !p.Once && p.restarts <= mostRestarts {
 		return nil
+	}
+	if p.Once {
+		return fmt.Errorf("%s has ended: %w: see %s", p.Name, p.last, p.log())
 	}
 	return fmt.Errorf("%s has ended %d times (%w): see %s", p.Name, p.restarts, p.last, p.log())
 }
@@ -180,7 +198,7 @@ func (p *Process) Kill() error { return p.end(syscall.SIGKILL) }
 func (p *Process) Stop() error { return p.end(syscall.SIGTERM) }
 
 func (p *Process) end(signal syscall.Signal) error {
-	p.once.Do(func() {
+	p.ending.Do(func() {
 		p.signal = signal
 		close(p.asked)
 	})

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -70,5 +71,41 @@ func TestProcessThatEnds(t *testing.T) {
 	content, err := os.ReadFile(filepath.Join(dir, "it.log"))
 	if n := strings.Count(string(content), "started"); err != nil || n <= mostRestarts {
 		t.Errorf("started %d times, %v", n, err)
+	}
+}
+
+// TestProcessThatRunsOnce: one that ends is not started again, and the end is an error at once.
+func TestProcessThatRunsOnce(t *testing.T) {
+	t.Setenv("GOMEMLIMIT", "1GiB")
+	dir := t.TempDir()
+	p, err := Start(Options{Name: "it", Dir: dir, Program: "sh", Args: []string{"-c", "echo \"limit [$GOMEMLIMIT]\"; exit 3"}, Once: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-p.Done():
+	case <-time.After(10 * time.Second):
+		t.Fatal("it has not ended")
+	}
+	for _, err := range []error{p.Err(), p.Stop()} {
+		if err == nil || !strings.Contains(err.Error(), "exit status 3") {
+			t.Errorf("the error does not tell why it ended: %v", err)
+		}
+	}
+	content, err := os.ReadFile(filepath.Join(dir, "it.log"))
+	if err != nil || string(content) != "limit []\n" {
+		t.Errorf("the log is %q (%v), want one start without this process's memory limit", content, err)
+	}
+	for script, status := range map[string]string{"exit 4": "exit status 4", "exit 0": ""} {
+		p, err := Start(Options{Name: "asked", Dir: dir, Program: "sh", Args: []string{"-c", "trap '" + script + "' TERM; echo ready; while :; do sleep 0.05; done"}, Once: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for logged := false; !logged && err == nil; time.Sleep(10 * time.Millisecond) {
+			logged, err = p.Logged("ready")
+		}
+		if err := errors.Join(err, p.Stop()); err == nil != (status == "") || err != nil && !strings.Contains(err.Error(), status) {
+			t.Errorf("%s when it is asked to end: %v", script, err)
+		}
 	}
 }

@@ -36,12 +36,12 @@ func condition(name string) map[string]any {
 
 // Grow gives the hub its clusters: it lets the controller, which start starts
 // and whose result ends it, work for one, and copies that one into etcd.
-func (h *Hub) Grow(ctx context.Context, out io.Writer, start func(context.Context) (stop func() error, err error)) error {
+func (h *Hub) Grow(ctx context.Context, out io.Writer, start func() (stop func() error, err error)) error {
 	begin := time.Now()
 	if err := h.createFirst(ctx); err != nil {
 		return fmt.Errorf("create the first cluster: %w", err)
 	}
-	stop, err := start(ctx)
+	stop, err := start()
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"open-cluster-management.io/helloworld-addon/test/fleet/flows"
 	"open-cluster-management.io/helloworld-addon/test/fleet/hub"
 	"open-cluster-management.io/helloworld-addon/test/fleet/record"
+	"open-cluster-management.io/helloworld-addon/test/fleet/scrape"
 )
 
 // Enable enables the add-on on all clusters at once by a Placement, while OCM's add-on manager works,
@@ -32,7 +33,7 @@ func (s *Subject) Enable(ctx context.Context, h *hub.Hub, r *record.Record) (err
 	}
 	ctx, end := play(ctx, agents)
 	defer func() { err = errors.Join(err, end()) }()
-	stop, err := s.Start(ctx)
+	stop, err := s.Start()
 	if err != nil {
 		return err
 	}
@@ -70,7 +71,11 @@ func (s *Subject) Enable(ctx context.Context, h *hub.Hub, r *record.Record) (err
 		return err
 	}
 	addIdle(r, before, after, idle)
-	r.Judge(figure(record.RSS, "controller", "MiB", s.memory("VmRSS:")), record.AtMost(aimRSS))
+	usage, err := s.process.Usage()
+	if err != nil {
+		return err
+	}
+	r.Judge(figure(record.RSS, "controller", "MiB", float64(usage.RSS)/(1<<20)), record.AtMost(aimRSS))
 	return nil
 }
 
@@ -103,7 +108,7 @@ func play(ctx context.Context, agents *hub.Agents) (playing context.Context, end
 type state struct {
 	at       time.Time
 	requests flows.Counts
-	metrics  metrics
+	metrics  scrape.Metrics
 }
 
 func (s *Subject) state(ctx context.Context, h *hub.Hub) (state, error) {
@@ -168,22 +173,22 @@ func last(seen map[string]time.Time) time.Time {
 // addCost adds the controller's requests, throttling and CPU time between two moments.
 func addCost(r *record.Record, before, after state) {
 	r.Requests(figure(record.EnableRequests, "", "requests", 0), after.requests.Since(before.requests), flows.Upkeep, float64(r.Size))
-	refused, all := after.metrics.refused(before.metrics), 0.0
+	refused, all := refusedSince(after.metrics, before.metrics), 0.0
 	for _, code := range slices.Sorted(maps.Keys(refused)) {
 		r.Add(figure(record.Refused, code, "requests", refused[code]))
 		all += refused[code]
 	}
 	r.Add(figure(record.Refused, record.All, "requests", all))
-	difference := func(name string) float64 { return after.metrics.value(name) - before.metrics.value(name) }
+	difference := func(name string) float64 { return after.metrics.Value(name) - before.metrics.Value(name) }
 	r.Judge(figure(record.Throttled, "", "s", difference(controller.ThrottledMetric)), record.AtMost(1).For(0, 1000))
-	r.Add(figure(record.ControllerCPU, "", "ms", 1000*difference("process_cpu_seconds_total")/float64(r.Size)))
+	r.Add(figure(record.ControllerCPU, "", "ms", 1000*difference(cpuMetric)/float64(r.Size)))
 }
 
 // addIdle adds the live heap and the requests of the idle controller, which has been idle since the moment after. Both heaps
 // are measured when the controller has been idle for DefaultIdle, so that they contain no garbage.
 func addIdle(r *record.Record, before, after, idle state) {
-	heap := idle.metrics.value(controller.HeapMetric)
-	r.Add(figure(record.HeapGrowth, "", "KiB", (heap-before.metrics.value(controller.HeapMetric))/1024/float64(r.Size)))
+	heap := idle.metrics.Value(controller.HeapMetric)
+	r.Add(figure(record.HeapGrowth, "", "KiB", (heap-before.metrics.Value(controller.HeapMetric))/1024/float64(r.Size)))
 	r.Add(figure(record.Heap, "", "MiB", heap/(1<<20)))
 	requests := idle.requests.Since(after.requests)
 	perMinute := requests.Sum(flows.Upkeep...) / idle.at.Sub(after.at).Minutes()
@@ -193,21 +198,16 @@ func addIdle(r *record.Record, before, after, idle state) {
 	r.Judge(figure(record.IdleRequests, "controller", "per min", perMinute), record.AtMost(0))
 }
 
-// refused returns the number of answers other than 2xx since before, by code, and of requests without an answer as "none".
-func (m metrics) refused(before metrics) map[string]float64 {
-	codes := map[string]float64{}
-	for key, value := range m {
-		if !strings.HasPrefix(key, "rest_client_requests_total{") {
-			continue
-		}
-		_, rest, _ := strings.Cut(key, `code="`)
-		code, _, _ := strings.Cut(rest, `"`)
+// refusedSince returns the number of answers other than 2xx since before, by code, and of requests without an answer as "none".
+func refusedSince(after, before scrape.Metrics) map[string]float64 {
+	refused := map[string]float64{}
+	for code, n := range increase(after, before, "code") {
 		if code == "<error>" {
 			code = "none"
 		}
-		if n := value - before[key]; n > 0 && !strings.HasPrefix(code, "2") {
-			codes[code] += n
+		if n > 0 && !strings.HasPrefix(code, "2") {
+			refused[code] = n
 		}
 	}
-	return codes
+	return refused
 }

@@ -10,15 +10,21 @@ import (
 	"open-cluster-management.io/helloworld-addon/test/fleet/flows"
 	"open-cluster-management.io/helloworld-addon/test/fleet/hub"
 	"open-cluster-management.io/helloworld-addon/test/fleet/record"
+	"open-cluster-management.io/helloworld-addon/test/fleet/scrape"
 )
 
-const (
-	cpuSeconds = "process_cpu_seconds_total"
-	throttled  = `rest_client_rate_limiter_duration_seconds_sum{verb="PATCH"}`
-	accepted   = `rest_client_requests_total{code="200",method="PATCH"}`
-	unanswered = `rest_client_requests_total{code="<error>",method="PATCH"}`
-	conflicts  = `rest_client_requests_total{code="409",method="PATCH"}`
-)
+// samples returns metrics with these values. The keys 200, 409 and <error> are the codes of requests, the others names.
+func samples(values map[string]float64) scrape.Metrics {
+	m := scrape.Metrics{}
+	for name, value := range values {
+		sample := scrape.Sample{Value: value}
+		if name == "200" || name == "409" || name == "<error>" {
+			sample.Labels, name = map[string]string{"code": name, "method": "PATCH"}, requestsMetric
+		}
+		m[name] = append(m[name], sample)
+	}
+	return m
+}
 
 // of returns a figure of the step with an aim, which it meets or not; an empty aim is none.
 func of(metric, stat, unit string, value float64, aim string, pass bool) record.Figure {
@@ -33,10 +39,10 @@ func of(metric, stat, unit string, value float64, aim string, pass bool) record.
 // is none of them. The heap is that of the idle controller.
 func TestAddCost(t *testing.T) {
 	begin := time.Unix(1000, 0)
-	before := state{begin, flows.Counts{"patch manifestworks": 4, flows.Leases: 1}, metrics{controller.HeapMetric: 1 << 20, cpuSeconds: 1, throttled: 1, conflicts: 2}}
+	before := state{begin, flows.Counts{"patch manifestworks": 4, flows.Leases: 1}, samples(map[string]float64{controller.HeapMetric: 1 << 20, cpuMetric: 1, controller.ThrottledMetric: 1, "409": 2})}
 	after := state{begin.Add(time.Minute), flows.Counts{"patch manifestworks": 10, "events": 3, "get manifestworks": 0, flows.Leases: 100, flows.Watches: 50, "authentication.k8s.io": 7},
-		metrics{controller.HeapMetric: 2 << 20, cpuSeconds: 1.5, throttled: 3, conflicts: 3, unanswered: 2, accepted: 9}}
-	idle := state{begin.Add(3 * time.Minute), flows.Counts{"patch manifestworks": 10, "events": 6, flows.Leases: 200}, metrics{controller.HeapMetric: 3 << 20}}
+		samples(map[string]float64{controller.HeapMetric: 2 << 20, cpuMetric: 1.5, controller.ThrottledMetric: 3, "409": 3, "<error>": 2, "200": 9})}
+	idle := state{begin.Add(3 * time.Minute), flows.Counts{"patch manifestworks": 10, "events": 6, flows.Leases: 200}, samples(map[string]float64{controller.HeapMetric: 3 << 20})}
 	r := &record.Record{Size: 2}
 	addCost(r, before, after)
 	addIdle(r, before, after, idle)
@@ -55,10 +61,10 @@ func TestAddCost(t *testing.T) {
 
 // TestNothingCounted: a metric that is not there is no zero.
 func TestNothingCounted(t *testing.T) {
-	nothing := state{requests: flows.Counts{}, metrics: metrics{}}
+	nothing := state{requests: flows.Counts{}, metrics: scrape.Metrics{}}
 	r := &record.Record{Size: 2}
 	addCost(r, nothing, nothing)
-	addIdle(r, nothing, nothing, state{at: nothing.at.Add(time.Minute), requests: flows.Counts{}, metrics: metrics{}})
+	addIdle(r, nothing, nothing, state{at: nothing.at.Add(time.Minute), requests: flows.Counts{}, metrics: scrape.Metrics{}})
 	if len(r.Failures) != 3 { // requests, throttling and idle requests
 		t.Errorf("failures: %q", r.Failures)
 	}

@@ -2,23 +2,18 @@
 package measure
 
 import (
-	"bytes"
+	"cmp"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
-	"math"
-	"net/http"
-	"os"
-	"os/exec"
-	"path/filepath"
+	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"open-cluster-management.io/helloworld-addon/test/fleet/controller"
+	"open-cluster-management.io/helloworld-addon/test/fleet/scrape"
 )
 
 // DefaultIdle is how long the idle controller is watched: longer than the two
@@ -34,9 +29,18 @@ const (
 )
 
 const (
-	metricsURL = "https://127.0.0.1:18443/metrics"
-	started    = "Started controllers"
-	limit      = 30 * time.Minute
+	port    = 18443
+	started = "Started controllers"
+	limit   = 30 * time.Minute
+)
+
+// The metrics that are read, those of package controller apart.
+const (
+	cpuMetric      = "process_cpu_seconds_total"
+	requestsMetric = "rest_client_requests_total"
+	heapMetric     = "go_memstats_heap_alloc_bytes"
+	queuedMetric   = "workqueue_depth"
+	workingMetric  = "workqueue_unfinished_work_seconds"
 )
 
 // Subject is the controller.
@@ -52,45 +56,26 @@ type Subject struct {
 	// Out gets the figures.
 	Out io.Writer
 
-	cmd  *exec.Cmd
-	done chan error
+	process *controller.Process
 }
 
-func (s *Subject) log() string { return filepath.Join(s.Dir, "controller.log") }
-
 // Start starts the controller, and returns what ends it.
-func (s *Subject) Start(ctx context.Context) (func() error, error) {
-	log, err := os.Create(s.log())
+func (s *Subject) Start() (func() error, error) {
+	var err error
+	s.process, err = controller.Start(controller.Options{Name: "controller", Dir: s.Dir, Program: s.Program, Port: port, Token: s.Token, Once: true,
+		Args: append([]string{"--kubeconfig=" + s.Kubeconfig, "--agent-image=example.com/agent:v1", "--namespace=open-cluster-management",
+			"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port)}, s.Flags...)})
 	if err != nil {
 		return nil, err
 	}
-	defer log.Close()
-	// #nosec G204 -- the program is the caller's choice
-	s.cmd = exec.CommandContext(context.WithoutCancel(ctx), s.Program, append([]string{"--kubeconfig=" + s.Kubeconfig,
-		"--agent-image=example.com/agent:v1", "--namespace=open-cluster-management", "--bind-address=127.0.0.1", "--secure-port=18443"},
-		s.Flags...)...)
-	s.cmd.Stdout, s.cmd.Stderr = log, log
-	// The memory limit is the hub's: see hub.With.
-	s.cmd.Env = slices.DeleteFunc(os.Environ(), func(pair string) bool { return strings.HasPrefix(pair, "GOMEMLIMIT=") })
-	if err := s.cmd.Start(); err != nil {
-		return nil, err
-	}
-	done := make(chan error, 1)
-	go func() { done <- s.cmd.Wait() }()
-	s.done = done
-	return func() error {
-		if err := s.cmd.Process.Signal(os.Interrupt); err != nil {
-			return errors.Join(err, <-done)
-		}
-		return <-done
-	}, nil
+	return s.process.Stop, nil
 }
 
 // Measure starts the controller on a hub where everything is as it should be, and
 // prints what it takes.
 func (s *Subject) Measure(ctx context.Context) (err error) {
 	begin := time.Now()
-	stop, err := s.Start(ctx)
+	stop, err := s.Start()
 	if err != nil {
 		return err
 	}
@@ -105,7 +90,7 @@ func (s *Subject) Measure(ctx context.Context) (err error) {
 		if err != nil {
 			return false, err
 		}
-		if m.sum("workqueue_depth")+m.sum("workqueue_unfinished_work_seconds") > 0 {
+		if m.Sum(queuedMetric)+m.Sum(workingMetric) > 0 {
 			quiet = 0
 		}
 		quiet++
@@ -119,7 +104,7 @@ func (s *Subject) Measure(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	s.row("requests until then", first.byMethod("rest_client_requests_total", nil, 1), "-")
+	s.row("requests until then", byMethod(first, nil, 1), "-")
 	if err := s.wait(ctx, s.Idle); err != nil {
 		return err
 	}
@@ -128,13 +113,16 @@ func (s *Subject) Measure(ctx context.Context) (err error) {
 		return err
 	}
 	seconds := s.Idle.Seconds()
-	s.row("requests per second when idle", last.byMethod("rest_client_requests_total", first, seconds), aimRate)
-	s.row("live heap, MiB", fmt.Sprintf("%.0f", last.sum(controller.HeapMetric)/(1<<20)), aimHeap)
-	s.row("heap, MiB", fmt.Sprintf("%.0f", last.sum("go_memstats_heap_alloc_bytes")/(1<<20)), "-")
-	s.row("RSS, MiB", fmt.Sprintf("%.0f", s.memory("VmRSS:")), aimRSS)
-	s.row("RSS at its highest, MiB", fmt.Sprintf("%.0f", s.memory("VmHWM:")), "-")
+	s.row("requests per second when idle", byMethod(last, first, seconds), aimRate)
+	s.row("live heap, MiB", fmt.Sprintf("%.0f", last.Sum(controller.HeapMetric)/(1<<20)), aimHeap)
+	s.row("heap, MiB", fmt.Sprintf("%.0f", last.Sum(heapMetric)/(1<<20)), "-")
+	usage, err := s.process.Usage()
+	if err != nil {
+		return err
+	}
+	s.row("RSS, MiB", fmt.Sprintf("%.0f", float64(usage.RSS)/(1<<20)), aimRSS)
 	s.row("CPU when idle, % of one", fmt.Sprintf("%.1f",
-		100*(last.sum("process_cpu_seconds_total")-first.sum("process_cpu_seconds_total"))/seconds), "-")
+		100*(last.Sum(cpuMetric)-first.Sum(cpuMetric))/seconds), "-")
 	return nil
 }
 
@@ -142,10 +130,7 @@ func (s *Subject) row(what string, got, aim any) {
 	fmt.Fprintf(s.Out, "%-75s %-22v aim %v\n", what, got, aim)
 }
 
-func (s *Subject) hasStarted() (bool, error) {
-	log, err := os.ReadFile(s.log())
-	return bytes.Contains(log, []byte(started)), err
-}
+func (s *Subject) hasStarted() (bool, error) { return s.process.Logged(started) }
 
 // await asks every half second, and ends with an error when the controller does.
 func (s *Subject) await(ctx context.Context, is func() (bool, error)) error {
@@ -164,108 +149,41 @@ func (s *Subject) await(ctx context.Context, is func() (bool, error)) error {
 	}
 }
 
+// wait returns an error when the controller ends: its counters end with it.
 func (s *Subject) wait(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
-	case err := <-s.done:
-		s.done <- err
-		return fmt.Errorf("the controller has ended: %w: see %s", err, s.log())
+	case <-s.process.Done():
+		return cmp.Or(s.process.Err(), errors.New("the controller was stopped"))
 	case <-time.After(d):
 		return nil
 	}
 }
 
-// memory reads a line of /proc/PID/status, in MiB. It returns NaN when the process has ended.
-func (s *Subject) memory(name string) float64 {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
-	if err != nil {
-		return math.NaN()
-	}
-	for line := range strings.Lines(string(status)) {
-		if fields := strings.Fields(line); len(fields) == 3 && fields[0] == name {
-			kib, _ := strconv.ParseFloat(fields[1], 64)
-			return kib / 1024
-		}
-	}
-	return math.NaN()
+func (s *Subject) scrape(ctx context.Context) (scrape.Metrics, error) {
+	return s.process.Metrics(ctx, controller.HeapMetric, controller.ThrottledMetric, cpuMetric, requestsMetric, heapMetric, queuedMetric, workingMetric)
 }
 
-// metrics are values by name and labels.
-type metrics map[string]float64
-
-func (s *Subject) scrape(ctx context.Context) (metrics, error) {
-	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{
-		DisableKeepAlives: true,
-		// #nosec G402 -- the controller signs its certificate itself
-		TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
-	}}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, metricsURL, nil)
-	if err != nil {
-		return nil, err
+// increase returns by how much the requests have increased since before, by the value of a label.
+func increase(after, before scrape.Metrics, label string) map[string]float64 {
+	requests := after.By(label, requestsMetric)
+	for value, n := range before.By(label, requestsMetric) {
+		requests[value] -= n
 	}
-	request.Header.Set("Authorization", "Bearer "+s.Token)
-	response, err := client.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if err != nil || response.StatusCode != http.StatusOK {
-		return nil, errors.Join(err, fmt.Errorf("read the controller's metrics: %s", response.Status))
-	}
-	m := metrics{}
-	for line := range strings.Lines(string(body)) {
-		i := strings.LastIndexByte(line, ' ')
-		if strings.HasPrefix(line, "#") || i < 0 {
-			continue
-		}
-		if m[line[:i]], err = strconv.ParseFloat(strings.TrimSpace(line[i:]), 64); err != nil {
-			return nil, fmt.Errorf("metric %q: %w", strings.TrimSpace(line), err)
-		}
-	}
-	return m, nil
+	return requests
 }
 
-func (m metrics) sum(name string) float64 {
-	var sum float64
-	for key, value := range m {
-		if key == name || strings.HasPrefix(key, name+"{") {
-			sum += value
-		}
-	}
-	return sum
-}
-
-// value returns the sum of a metric, or NaN when there is none.
-func (m metrics) value(name string) float64 {
-	for key := range m {
-		if key == name || strings.HasPrefix(key, name+"{") {
-			return m.sum(name)
-		}
-	}
-	return math.NaN()
-}
-
-// byMethod is a sum less that of before, divided, as "2.5 (GET 2, PUT 0.5)".
-func (m metrics) byMethod(name string, before metrics, divisor float64) string {
-	methods := map[string]float64{}
-	for key, value := range m {
-		if !strings.HasPrefix(key, name+"{") {
-			continue
-		}
-		_, rest, _ := strings.Cut(key, `method="`)
-		method, _, _ := strings.Cut(rest, `"`)
-		methods[method] += value - before[key]
-	}
+// byMethod is the increase of the requests, divided, as "2.5 (GET 2, PUT 0.5)".
+func byMethod(after, before scrape.Metrics, divisor float64) string {
 	var parts []string
 	var sum float64
-	for method, n := range methods {
-		if n > 0 {
+	requests := increase(after, before, "method")
+	for _, method := range slices.Sorted(maps.Keys(requests)) {
+		if n := requests[method]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%s %.4g", method, n/divisor))
 			sum += n
 		}
 	}
-	slices.Sort(parts)
 	return fmt.Sprintf("%.4g (%s)", sum/divisor, strings.Join(parts, ", "))
 }

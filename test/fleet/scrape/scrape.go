@@ -7,6 +7,7 @@ import (
 	"bufio"
 	"bytes"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -81,6 +82,14 @@ func (m Metrics) Sum(name string, labels ...string) float64 {
 		}
 	}
 	return sum
+}
+
+// Value returns the sum of a metric, or NaN when it has no samples.
+func (m Metrics) Value(name string) float64 {
+	if len(m[name]) == 0 {
+		return math.NaN()
+	}
+	return m.Sum(name)
 }
 
 // By adds the samples of a metric by the value of a label.
