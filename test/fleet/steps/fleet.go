@@ -120,12 +120,21 @@ func With(ctx context.Context, options Options, use func(context.Context, *Fleet
 	return group.Wait()
 }
 
+// hubConfig returns the administrator's configuration of the hub of the sandbox in dir, without a limit of requests.
+func hubConfig(dir string) (*rest.Config, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", filepath.Join(dir, "hub.kubeconfig"))
+	if err != nil {
+		return nil, fmt.Errorf("read the hub's kubeconfig: %w", err)
+	}
+	config.QPS = -1
+	return config, nil
+}
+
 func (f *Fleet) connect() error {
 	var err error
-	if f.config, err = clientcmd.BuildConfigFromFlags("", filepath.Join(f.Dir, "hub.kubeconfig")); err != nil {
-		return fmt.Errorf("read the hub's kubeconfig: %w", err)
+	if f.config, err = hubConfig(f.Dir); err != nil {
+		return err
 	}
-	f.config.QPS = -1
 	if f.kube, err = kubernetes.NewForConfig(f.config); err != nil {
 		return fmt.Errorf("connect to the hub: %w", err)
 	}

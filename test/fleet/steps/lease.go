@@ -4,15 +4,14 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"path/filepath"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/tools/clientcmd"
 )
 
 // KeepLeases sets leaseDurationSeconds of every ManagedCluster on the hub of the sandbox in dir, also of those that join later,
@@ -33,45 +32,41 @@ func KeepLeases(ctx context.Context, dir string, period time.Duration, out io.Wr
 		if set, _, _ := unstructured.NestedInt64(cluster.Object, "spec", "leaseDurationSeconds"); set == seconds {
 			return
 		}
-		for first := true; ctx.Err() == nil; first = false {
-			patchCtx, cancel := context.WithTimeout(ctx, writeTimeout)
-			_, err := hub.Resource(clusters).Patch(patchCtx, cluster.GetName(), types.MergePatchType, patch, metav1.PatchOptions{})
-			cancel()
+		told := false
+		_ = wait.PollUntilContextCancel(ctx, time.Second, true, func(ctx context.Context) (bool, error) {
+			ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+			defer cancel()
+			_, err := hub.Resource(clusters).Patch(ctx, cluster.GetName(), types.MergePatchType, patch, metav1.PatchOptions{})
 			if err == nil || apierrors.IsNotFound(err) {
-				return
+				return true, nil
 			}
-			if first {
+			if !told {
 				fmt.Fprintf(out, "set the period of the lease of %s, retrying: %v\n", cluster.GetName(), err)
+				told = true
 			}
-			pause(ctx, time.Second)
-		}
+			return false, nil
+		})
 	}, func() {})
 }
 
 // awaitClusters returns a client of the hub of the sandbox in dir when the hub serves ManagedClusters, or nil when ctx ends.
-func awaitClusters(ctx context.Context, dir string) dynamic.Interface {
-	for ctx.Err() == nil {
-		if config, err := clientcmd.BuildConfigFromFlags("", filepath.Join(dir, "hub.kubeconfig")); err == nil {
-			config.QPS = -1
-			hub, err := dynamic.NewForConfig(config)
-			if err == nil {
-				listCtx, cancel := context.WithTimeout(ctx, writeTimeout)
-				_, err = hub.Resource(clusters).List(listCtx, metav1.ListOptions{Limit: 1})
-				cancel()
-			}
-			if err == nil {
-				return hub
-			}
+func awaitClusters(ctx context.Context, dir string) (hub dynamic.Interface) {
+	_ = wait.PollUntilContextCancel(ctx, time.Second, true, func(ctx context.Context) (bool, error) {
+		config, err := hubConfig(dir)
+		if err != nil {
+			return false, nil //nolint:nilerr // the sandbox has not written it yet
 		}
-		pause(ctx, time.Second)
-	}
-	return nil
-}
-
-// pause waits until ctx ends, at most d.
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
+		client, err := dynamic.NewForConfig(config)
+		if err != nil {
+			return false, nil //nolint:nilerr // as above
+		}
+		ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+		defer cancel()
+		if _, err := client.Resource(clusters).List(ctx, metav1.ListOptions{Limit: 1}); err != nil {
+			return false, nil //nolint:nilerr // the hub is starting
+		}
+		hub = client
+		return true, nil
+	})
+	return hub
 }
