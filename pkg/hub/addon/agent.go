@@ -245,6 +245,11 @@ func (a *AgentAddon) GetAgentAddonOptions() agent.AgentAddonOptions {
 // An earlier version may have left a finalizer of hosted mode on an add-on without a
 // hosting cluster. The framework removes it only in hosted mode.
 func (a *AgentAddon) hostedModeInfo(addon *addonv1beta1.ManagedClusterAddOn, _ *clusterv1.ManagedCluster) (mode, host string) {
+	if install.HostingCluster(addon) == "" && !hasHostedFinalizer(addon) {
+		// Its agent cannot be on a hosting cluster (install.OwnWorks). The framework asks
+		// several times for each add-on that it deploys, so the works are not decoded.
+		return constants.InstallModeDefault, ""
+	}
 	shipped, err := a.shipped(addon)
 	if err != nil {
 		klog.Background().Error(err, "Failed to read the shipped agent", "addon", klog.KObj(addon))
@@ -263,6 +268,10 @@ func hasLeftover(addon *addonv1beta1.ManagedClusterAddOn, shipped *install.Shipp
 	if shipped != nil && (addon.DeletionTimestamp == nil || slices.Contains(addon.Finalizers, addonv1beta1.AddonPreDeleteHookFinalizer)) {
 		return false
 	}
+	return hasHostedFinalizer(addon)
+}
+
+func hasHostedFinalizer(addon *addonv1beta1.ManagedClusterAddOn) bool {
 	return slices.Contains(addon.Finalizers, addonv1beta1.AddonHostingPreDeleteHookFinalizer) ||
 		slices.Contains(addon.Finalizers, addonv1beta1.AddonHostingManifestFinalizer)
 }

@@ -12,6 +12,7 @@ import (
 
 	"open-cluster-management.io/helloworld-addon/internal/testing/hubobjects"
 	"open-cluster-management.io/helloworld-addon/manifests"
+	"open-cluster-management.io/helloworld-addon/pkg/hub/addon/install"
 )
 
 func TestHostedModeInfo(t *testing.T) {
@@ -32,6 +33,24 @@ func TestHostedModeInfo(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestDefaultModeWithoutDecoding: the framework asks for the mode several times for each
+// add-on that it deploys. For most add-ons the answer needs no ManifestWork.
+func TestDefaultModeWithoutDecoding(t *testing.T) {
+	addon := hubobjects.AddOn("cluster2", "own")
+	work := shipped(t, addon, install.Place{Namespace: "own"}, install.Values{Image: "image"})
+	agentAddon := newTestAddon(t, "image", work)
+	const runs = 20
+	asking := testing.AllocsPerRun(runs, func() { agentAddon.hostedModeInfo(addon, nil) })
+	decoding := testing.AllocsPerRun(runs, func() {
+		if _, err := agentAddon.shipped(addon); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if asking > decoding/10 {
+		t.Errorf("the mode allocates %.0f times, and decoding what is shipped %.0f times; at most a tenth is wanted", asking, decoding)
 	}
 }
 

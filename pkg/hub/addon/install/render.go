@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"strings"
+	"sync"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -21,35 +22,56 @@ import (
 // managedKubeconfigDir is the directory of ManagedKubeconfigSecret in the pod.
 const managedKubeconfigDir = "/managed"
 
-// Render returns the objects that run the agent with these values, in the order to
-// apply them. It fails only on an invalid embedded document, which a test excludes.
-func Render(values Values) ([]runtime.Object, error) {
-	set := objectSet{
+// embedded returns the embedded documents, decoded. They are decoded once and must not be changed: decoding them for each
+// cluster took a quarter of the controller's processor time when the add-on was enabled on many.
+var embedded = sync.OnceValues(decodeEmbedded)
+
+// documents are the embedded documents of package manifests.
+type documents struct {
+	agent  objectSet
+	marker rbacv1.PolicyRule
+	hook   *batchv1.Job
+}
+
+func decodeEmbedded() (documents, error) {
+	decoded := documents{hook: &batchv1.Job{}, agent: objectSet{
 		namespace: &corev1.Namespace{}, serviceAccount: &corev1.ServiceAccount{}, role: &rbacv1.Role{},
 		roleBinding: &rbacv1.RoleBinding{}, eventRole: &rbacv1.Role{}, eventRoleBinding: &rbacv1.RoleBinding{},
 		deployment: &appsv1.Deployment{},
-	}
+	}}
 	for _, document := range []struct {
 		content []byte
-		into    runtime.Object
+		into    any
 	}{
-		{manifests.AgentNamespaceYAML, set.namespace},
-		{manifests.AgentServiceAccountYAML, set.serviceAccount},
-		{manifests.AgentRoleYAML, set.role},
-		{manifests.AgentRoleBindingYAML, set.roleBinding},
-		{manifests.AgentEventRoleYAML, set.eventRole},
-		{manifests.AgentEventRoleBindingYAML, set.eventRoleBinding},
-		{manifests.AgentDeploymentYAML, set.deployment},
+		{manifests.AgentNamespaceYAML, decoded.agent.namespace},
+		{manifests.AgentServiceAccountYAML, decoded.agent.serviceAccount},
+		{manifests.AgentRoleYAML, decoded.agent.role},
+		{manifests.AgentRoleBindingYAML, decoded.agent.roleBinding},
+		{manifests.AgentEventRoleYAML, decoded.agent.eventRole},
+		{manifests.AgentEventRoleBindingYAML, decoded.agent.eventRoleBinding},
+		{manifests.AgentDeploymentYAML, decoded.agent.deployment},
+		{manifests.HostedMarkerRuleYAML, &decoded.marker},
+		{manifests.UninstallJobYAML, decoded.hook},
 	} {
 		if err := yaml.UnmarshalStrict(document.content, document.into); err != nil {
-			return nil, fmt.Errorf("decode embedded %T: %w", document.into, err)
+			return documents{}, fmt.Errorf("decode embedded %T: %w", document.into, err)
 		}
 	}
+	return decoded, nil
+}
 
+// Render returns the objects that run the agent with these values, in the order to
+// apply them. It fails only on an invalid embedded document, which a test excludes.
+func Render(values Values) ([]runtime.Object, error) {
+	decoded, err := embedded()
+	if err != nil {
+		return nil, err
+	}
+	set := decoded.agent.deepCopy()
 	set.setNamespace(values.InstallNamespace)
 	setDeployment(set.deployment, values)
 	if values.Hosted {
-		return hostedObjects(set)
+		return hostedObjects(set, *decoded.marker.DeepCopy()), nil
 	}
 	return set.objects(), nil
 }
@@ -64,6 +86,14 @@ type objectSet struct {
 	eventRole        *rbacv1.Role
 	eventRoleBinding *rbacv1.RoleBinding
 	deployment       *appsv1.Deployment
+}
+
+func (s *objectSet) deepCopy() objectSet {
+	return objectSet{
+		namespace: s.namespace.DeepCopy(), serviceAccount: s.serviceAccount.DeepCopy(), role: s.role.DeepCopy(),
+		roleBinding: s.roleBinding.DeepCopy(), eventRole: s.eventRole.DeepCopy(), eventRoleBinding: s.eventRoleBinding.DeepCopy(),
+		deployment: s.deployment.DeepCopy(),
+	}
 }
 
 // setNamespace sets the install namespace of the objects.
@@ -180,8 +210,9 @@ func IsOnHosting(object metav1.Object) bool {
 // hostedObjects returns the objects of hosted mode, in the order to apply them, made
 // from those of default mode. The agent runs on the hosting cluster and reaches the
 // managed one with the kubeconfig in ManagedKubeconfigSecret. Both clusters have the
-// ServiceAccount and the bindings, and each has its part of the Role.
-func hostedObjects(set objectSet) ([]runtime.Object, error) {
+// ServiceAccount and the bindings, and each has its part of the Role. marker is a further
+// rule for the managed cluster.
+func hostedObjects(set objectSet, marker rbacv1.PolicyRule) []runtime.Object {
 	hosting := objectSet{
 		namespace: set.namespace.DeepCopy(), serviceAccount: set.serviceAccount.DeepCopy(), role: set.role.DeepCopy(),
 		roleBinding: set.roleBinding.DeepCopy(), eventRole: set.eventRole, eventRoleBinding: set.eventRoleBinding,
@@ -189,17 +220,13 @@ func hostedObjects(set objectSet) ([]runtime.Object, error) {
 	}
 	// The agent's events are about its pod, which is on the hosting cluster.
 	set.eventRole, set.eventRoleBinding, set.deployment = nil, nil, nil
-	var marker rbacv1.PolicyRule
-	if err := yaml.UnmarshalStrict(manifests.HostedMarkerRuleYAML, &marker); err != nil {
-		return nil, fmt.Errorf("decode embedded %T: %w", &marker, err)
-	}
 	set.role.Rules, hosting.role.Rules = splitRules(set.role.Rules)
 	set.role.Rules = append(set.role.Rules, marker)
 	onHosting(hosting.serviceAccount, hosting.role, hosting.roleBinding, hosting.eventRole, hosting.eventRoleBinding, hosting.deployment)
 	if hosting.namespace != nil {
 		onHosting(hosting.namespace)
 	}
-	return append(set.objects(), hosting.objects()...), nil
+	return append(set.objects(), hosting.objects()...)
 }
 
 // splitRules returns the rules for the managed cluster, which are those about the
@@ -246,10 +273,11 @@ func hostedArgs(values Values) []string {
 // completed Job never counts for this one, and a Job that has to change, which
 // Kubernetes does not allow, gets another name.
 func RenderHook(values Values) (*batchv1.Job, error) {
-	job := &batchv1.Job{}
-	if err := yaml.UnmarshalStrict(manifests.UninstallJobYAML, job); err != nil {
-		return nil, fmt.Errorf("decode embedded %T: %w", job, err)
+	decoded, err := embedded()
+	if err != nil {
+		return nil, err
 	}
+	job := decoded.hook.DeepCopy()
 	job.Namespace = values.InstallNamespace
 	setPod(&job.Spec.Template.Spec, values)
 	if values.Hosted {
