@@ -2,6 +2,7 @@ package agents
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -75,13 +76,19 @@ func (s *scene) writer(name string) string {
 	return object.GetLabels()["app.kubernetes.io/managed-by"]
 }
 
-// TestAgentAndFloor: both copy with the add-on's credentials, each what is its own.
-func TestAgentAndFloor(t *testing.T) {
+// floorsCopy is longer than the floor needs for a copy here.
+const floorsCopy = 300 * time.Millisecond
+
+// TestWithFloor: both copy with the add-on's credentials, each what is its own, and the agent
+// goes on when the floor ends.
+func TestWithFloor(t *testing.T) {
 	s := newScene(t)
 	floors := map[string]string{"helloworld.open-cluster-management.io/sync": "disabled"}
 	s.source("a", nil)
 	s.source("b", floors)
-	stop := runtest.Start(t, func(ctx context.Context) error { return AgentAndFloor(ctx, s.cluster) })
+	floorCtx, end := context.WithCancel(t.Context())
+	defer end()
+	stop := runtest.Start(t, func(ctx context.Context) error { return WithFloor(floorCtx)(ctx, s.cluster) })
 	wait := func(name, writer string) {
 		t.Helper()
 		runtest.Eventually(t, name+" is copied by "+writer, func() bool { return s.writer(name) == writer },
@@ -93,6 +100,18 @@ func TestAgentAndFloor(t *testing.T) {
 	s.source("d", floors)
 	wait("c", "helloworld-agent")
 	wait("d", "helloworld-bench-floor")
+
+	end()
+	n := 0
+	runtest.Eventually(t, "the floor has ended", func() bool {
+		n++
+		name := fmt.Sprint("floors", n)
+		s.source(name, floors)
+		time.Sleep(floorsCopy)
+		return s.writer(name) == ""
+	}, func() string { return "it goes on" })
+	s.source("e", nil)
+	wait("e", "helloworld-agent")
 
 	s.hub.Remove("managedclusteraddons", "cluster1", "helloworld")
 	hook := s.cluster

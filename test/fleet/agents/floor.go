@@ -25,20 +25,27 @@ const FloorSelector = manifests.SyncLabel + "=" + manifests.SyncDisabled
 // floorPause is the pause before the floor, which ends on the first error, starts again.
 const floorPause = time.Second
 
-// AgentAndFloor runs the agent of a cluster and, beside it, the floor with the add-on's
-// credentials. The floor's failures do not end the agent.
-func AgentAndFloor(ctx context.Context, cluster fleet.Cluster) error {
-	ctx, cancel := context.WithCancel(ctx)
-	var group sync.WaitGroup
-	defer group.Wait()
-	defer cancel()
-	group.Go(func() { keepFloor(ctx, cluster) })
-	return Agent(ctx, cluster)
+// WithFloor returns a function that runs the agent of a cluster and, until floorCtx ends, the floor
+// beside it with the add-on's credentials. The floor's failures do not end the agent.
+func WithFloor(floorCtx context.Context) func(context.Context, fleet.Cluster) error {
+	return func(ctx context.Context, cluster fleet.Cluster) error {
+		ctx, cancel := context.WithCancel(ctx)
+		var group sync.WaitGroup
+		defer group.Wait()
+		defer cancel()
+		group.Go(func() {
+			ctx, cancel := context.WithCancel(ctx)
+			defer cancel()
+			defer context.AfterFunc(floorCtx, cancel)()
+			keepFloor(ctx, cluster)
+		})
+		return Agent(ctx, cluster)
+	}
 }
 
 // keepFloor runs the floor until ctx ends.
 func keepFloor(ctx context.Context, cluster fleet.Cluster) {
-	for {
+	for ctx.Err() == nil {
 		err := runFloor(ctx, cluster)
 		if !retry.Sleep(ctx, clock.RealClock{}, floorPause) {
 			return

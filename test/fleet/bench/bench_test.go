@@ -49,18 +49,20 @@ func TestValidate(t *testing.T) {
 func TestFloor(t *testing.T) {
 	for _, c := range []struct {
 		steps []string
-		want  bool
+		want  map[string]bool
 	}{
-		{[]string{record.Join, record.Enable, record.Idle}, false},
-		{[]string{record.Rotate}, false},
-		{[]string{record.Enable, record.Change}, true},
-		{[]string{record.Distribute}, false}, // its bare writers need no floor on the clusters
+		{[]string{record.Join, record.Enable, record.Idle}, map[string]bool{"fleet": false}},
+		{[]string{record.Rotate}, map[string]bool{record.Rotate: false}},
+		{[]string{record.Enable, record.Change, record.Rotate}, map[string]bool{"fleet": true, record.Rotate: false}},
+		{[]string{record.Distribute}, map[string]bool{"fleet": false}}, // its bare writers need no floor on the clusters
 	} {
-		b := &bench{Options: Options{Steps: c.steps, Agents: "agents"}}
+		b := &bench{Options: Options{Steps: c.steps, Agents: "agents"}, work: "work"}
+		got := map[string]bool{}
 		for _, p := range b.parts() {
-			if got := strings.Contains(strings.Join(p.flags, " "), "agents --image="+agentImage+" --floor"); got != c.want {
-				t.Errorf("%s: the agents of %s run with the floor: %t, want %t", c.steps, p.name, got, c.want)
-			}
+			got[p.name] = strings.Contains(strings.Join(p.flags, " "), "agents --image="+agentImage+" --floor-until="+filepath.Join("work", "floor-ended"))
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s: whose agents run with the floor (-want +got):\n%s", c.steps, diff)
 		}
 	}
 }

@@ -94,16 +94,20 @@ func (b *bench) run(ctx context.Context) (err error) {
 // floor reports whether the step that needs the floor is run. Otherwise its watches and its memory would only be in the figures.
 func (b *bench) floor() bool { return b.has(record.Change) }
 
+// floorUntil is the file that ends the floor.
+func (b *bench) floorUntil() string { return filepath.Join(b.work, "floor-ended") }
+
 func (b *bench) parts() []part {
 	ours := steps.Ours(b.Controller, b.Deploy, agentImage)
-	program := b.Agents + " --image=" + agentImage
+	program := "--fleet-agents=" + b.Agents + " --image=" + agentImage
+	broken := "--fleet-broken-image=" + brokenImage
+	agents, withFloor := []string{program, broken}, []string{program, broken}
 	if b.floor() {
-		program += " --floor"
+		withFloor[0] += " --floor-until=" + b.floorUntil()
 	}
-	agents := []string{"--fleet-agents=" + program, "--fleet-broken-image=" + brokenImage}
 	var parts []part
 	if b.has(record.Join, record.Enable, record.Distribute) {
-		parts = append(parts, part{"fleet", ours, agents, b.main})
+		parts = append(parts, part{"fleet", ours, withFloor, b.main})
 	}
 	if b.Try != nil {
 		parts = append(parts, part{"try", ours, agents, b.Try})
@@ -233,9 +237,12 @@ func (b *bench) runPart(ctx context.Context, p part) (err error) {
 	for i := range b.Clusters {
 		names = append(names, fleet.Name(i+1))
 	}
-	return steps.With(ctx, steps.Options{Dir: dir, Work: work, Clusters: names, Subject: p.subject, BrokenImage: brokenImage,
-		ReplicaSets: steps.ReplicaSets(b.ReplicaSets, b.Deploy), Floor: p.subject.Name == record.Ours && b.floor(), EnableOn: b.EnableOn, Times: b.Times, Sandbox: sandbox, Record: b.record, Out: b.Out},
-		func(ctx context.Context, f *steps.Fleet) error { return p.run(ctx, f, up) })
+	options := steps.Options{Dir: dir, Work: work, Clusters: names, Subject: p.subject, BrokenImage: brokenImage,
+		ReplicaSets: steps.ReplicaSets(b.ReplicaSets, b.Deploy), EnableOn: b.EnableOn, Times: b.Times, Sandbox: sandbox, Record: b.record, Out: b.Out}
+	if p.subject.Name == record.Ours && b.floor() {
+		options.FloorUntil = b.floorUntil()
+	}
+	return steps.With(ctx, options, func(ctx context.Context, f *steps.Fleet) error { return p.run(ctx, f, up) })
 }
 
 // keepLogs copies the logs that end with the sandbox.

@@ -2,8 +2,10 @@ package steps
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
+	"os"
 	"slices"
 	"time"
 
@@ -14,11 +16,16 @@ import (
 // disturbance of the machine then concerns both.
 const rounds = 10
 
-// Change changes one ConfigMap in every cluster's namespace by bare writers, and times the copies.
+// Change changes one ConfigMap in every cluster's namespace by bare writers, and times the copies. It
+// ends the floor, whose requests, watches and memory would be among the agents' in later steps.
 func Change(ctx context.Context, f *Fleet) error {
+	return errors.Join(f.changes(ctx), f.endFloor())
+}
+
+func (f *Fleet) changes(ctx context.Context) error {
 	f.say("4. one change in every cluster's namespace")
 	subjects := []changed{{name: record.Ours, configMap: ourMap}}
-	if f.Floor {
+	if f.FloorUntil != "" {
 		subjects = append(subjects, changed{name: record.Floor, configMap: floorMap})
 	}
 	for i := range subjects { // the first copy opens connections, and is not counted
@@ -51,10 +58,20 @@ func Change(ctx context.Context, f *Fleet) error {
 	if p99[record.Floor] > 0 {
 		ratio = p99[record.Ours] / p99[record.Floor]
 	}
-	if f.Floor {
+	if f.FloorUntil != "" {
 		f.Record.Judge(f.figure(record.Change, record.AgainstFloor, "", "×", ratio), record.AtMost(1.3).For(100, 1000))
 	}
 	return late
+}
+
+func (f *Fleet) endFloor() error {
+	if f.FloorUntil == "" {
+		return nil
+	}
+	if err := os.WriteFile(f.FloorUntil, nil, 0o600); err != nil {
+		return fmt.Errorf("end the floor: %w", err)
+	}
+	return nil
 }
 
 // changed is who copies a ConfigMap, and how fast.

@@ -1,10 +1,16 @@
 package steps
 
 import (
+	"context"
+	"io"
 	"math"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"k8s.io/client-go/kubernetes/fake"
 
 	"open-cluster-management.io/helloworld-addon/test/bench/procfs"
 	"open-cluster-management.io/helloworld-addon/test/fleet/board"
@@ -137,15 +143,21 @@ func TestSpan(t *testing.T) {
 	}
 }
 
-// TestWatchesOfAgents: the floor has the credentials of the agents, so its watch counts with theirs.
-func TestWatchesOfAgents(t *testing.T) {
+// TestFloorEnds: a step that fails ends the floor, too, and without a floor nothing is written.
+func TestFloorEnds(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel() // no copy comes
 	f := of(t)
-	if got := f.watchesOfAgents(); got != 4 {
-		t.Errorf("two agents: got %d", got)
+	f.kube, f.Out = fake.NewClientset(), io.Discard
+	f.FloorUntil = filepath.Join(t.TempDir(), "ended")
+	if err := Change(ctx, f); err == nil {
+		t.Error("no copy came, and the step did not fail")
 	}
-	f.Floor = true
-	if got := f.watchesOfAgents(); got != 6 {
-		t.Errorf("two agents and the floor: got %d", got)
+	if _, err := os.Stat(f.FloorUntil); err != nil {
+		t.Errorf("the floor goes on: %v", err)
+	}
+	if err := of(t).endFloor(); err != nil {
+		t.Errorf("without a floor: %v", err)
 	}
 }
 

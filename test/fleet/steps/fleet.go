@@ -43,8 +43,8 @@ type Options struct {
 	ReplicaSets Subject
 	// BrokenImage is a part of the images that never become available.
 	BrokenImage string
-	// Floor tells that the floor copies beside the add-on.
-	Floor bool
+	// FloorUntil is a file that ends the floor, which copies beside the add-on until then. Without a name there is no floor.
+	FloorUntil string
 	// EnableOn is the number of clusters that the Placement selects; 0 means all. Deploy reduces Clusters to the selected ones.
 	EnableOn int
 	Times    Times

@@ -183,14 +183,14 @@ func (f *Fleet) lists(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	const watchesOfOCM = 4
+	const watchesOfAgent, watchesOfOCM = 2, 4 // for each cluster
 	for _, c := range []struct {
 		label   string
 		ours    bool
 		counts  flows.Counts
 		watches int
 	}{
-		{"add-on agents", true, f.ofAgents.Count(metrics), f.watchesOfAgents()},
+		{"add-on agents", true, f.ofAgents.Count(metrics), watchesOfAgent * f.Size()},
 		{"OCM's agents", false, f.ofOCM.Count(metrics), watchesOfOCM * f.Size()},
 	} {
 		figure := f.figure(record.Restart, record.ListsPerWatch, c.label, "lists", c.counts[flows.Lists]/float64(c.watches))
@@ -201,16 +201,6 @@ func (f *Fleet) lists(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// watchesOfAgents is how many watches the add-on's agents have on the hub, with those of the floor, which
-// has the same credentials.
-func (f *Fleet) watchesOfAgents() int {
-	const ofAgent, ofFloor = 2, 1
-	if f.Floor {
-		return (ofAgent + ofFloor) * f.Size()
-	}
-	return ofAgent * f.Size()
 }
 
 // Cut cuts a tenth of the clusters off, changes a ConfigMap everywhere, and mends the links.

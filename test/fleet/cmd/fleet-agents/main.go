@@ -13,8 +13,11 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"sync"
 	"syscall"
+	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
 
 	"open-cluster-management.io/helloworld-addon/sandbox/fleet"
@@ -41,8 +44,8 @@ func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("fleet-agents", flag.ContinueOnError)
 	image := flags.String("image", "quay.io/open-cluster-management/helloworld-addon",
 		"image of the pods that get an agent; without a tag or digest: all of them")
-	floor := flags.Bool("floor", false,
-		"beside each agent, also run the benchmark's floor, for the ConfigMaps with the label "+agents.FloorSelector)
+	floorUntil := flags.String("floor-until", "",
+		"beside each agent, also run the benchmark's floor, for the ConfigMaps with the label "+agents.FloorSelector+", until this `file` exists")
 	all := flag.NewFlagSet("klog", flag.ContinueOnError)
 	klog.InitFlags(all)
 	verbosity := all.Lookup("v")
@@ -56,9 +59,27 @@ func run(ctx context.Context, args []string) error {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	var group sync.WaitGroup
+	defer group.Wait()
+	defer cancel()
 	agent := agents.Agent
-	if *floor {
-		agent = agents.AgentAndFloor
+	if *floorUntil != "" {
+		floorCtx, end := context.WithCancel(ctx)
+		group.Go(func() {
+			defer end()
+			awaitFile(ctx, *floorUntil)
+		})
+		agent = agents.WithFloor(floorCtx)
 	}
 	return fleet.Serve(ctx, fleet.Agents{Image: *image, Agent: agent, Job: agents.Uninstall})
+}
+
+// awaitFile returns when the file exists or ctx ends.
+func awaitFile(ctx context.Context, name string) {
+	// It fails only when ctx ends.
+	_ = wait.PollUntilContextCancel(ctx, time.Second, true, func(context.Context) (bool, error) {
+		_, err := os.Stat(name)
+		return err == nil, nil
+	})
 }
