@@ -18,17 +18,21 @@ import (
 func TestHostedModeInfo(t *testing.T) {
 	silent := hubobjects.AddOn("cluster2", "own")
 	silent.Annotations[addonv1beta1.HostingClusterNameAnnotationKey] = ""
+	former := hubobjects.HostedAddOn("cluster2", "own")
+	work := shipped(t, former, install.Place{HostingCluster: "cluster1", Namespace: "own"}, install.Values{Image: "image"})
+	former.Annotations, former.Finalizers = nil, []string{addonv1beta1.AddonHostingManifestFinalizer}
 	for _, test := range []struct {
 		name  string
 		addon *addonv1beta1.ManagedClusterAddOn
 		want  []string
 	}{
+		{"the annotation is gone, and the agent still on the hosting cluster: it must not be deleted there", former, []string{"Hosted", "cluster1"}},
 		{"no annotation", hubobjects.AddOn("cluster2", "own"), []string{"Default", ""}},
 		{"an annotation without a value is none for OCM's registration agent", silent, []string{"Default", ""}},
 		{"the hosting cluster", hubobjects.HostedAddOn("cluster2", "own"), []string{"Hosted", "cluster1"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			mode, cluster := newTestAddon(t, "image").hostedModeInfo(test.addon, hubobjects.Cluster("cluster2"))
+			mode, cluster := newTestAddon(t, "image", work).hostedModeInfo(test.addon, hubobjects.Cluster("cluster2"))
 			if diff := cmp.Diff(test.want, []string{mode, cluster}); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

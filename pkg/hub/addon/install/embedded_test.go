@@ -20,10 +20,10 @@ func TestRenderingsShareNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			want := toYAML(t, renderAll(t, values))
 			for _, object := range renderAll(t, values) {
-				scribble(reflect.ValueOf(object))
+				clearAll(reflect.ValueOf(object))
 			}
 			if diff := cmp.Diff(want, toYAML(t, renderAll(t, values))); diff != "" {
-				t.Errorf("a rendering differs after another one was changed (-want +got):\n%s", diff)
+				t.Errorf("a rendering differs after another one was cleared (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -61,28 +61,28 @@ func renderAll(t *testing.T, values Values) []runtime.Object {
 	return append(objects, hook)
 }
 
-// scribble changes every string that can be reached from the value.
-func scribble(value reflect.Value) {
+// clearAll empties every string, number, boolean and map value that can be reached from the value and set.
+func clearAll(value reflect.Value) {
 	switch value.Kind() {
 	case reflect.Pointer, reflect.Interface:
 		if !value.IsNil() {
-			scribble(value.Elem())
+			clearAll(value.Elem())
 		}
 	case reflect.Struct:
 		for i := range value.NumField() {
-			scribble(value.Field(i))
+			clearAll(value.Field(i))
 		}
 	case reflect.Slice, reflect.Array:
 		for i := range value.Len() {
-			scribble(value.Index(i))
+			clearAll(value.Index(i))
 		}
 	case reflect.Map:
 		for _, key := range value.MapKeys() {
 			value.SetMapIndex(key, reflect.Zero(value.Type().Elem()))
 		}
-	case reflect.String:
+	default:
 		if value.CanSet() {
-			value.SetString("changed")
+			value.SetZero()
 		}
 	}
 }

@@ -22,8 +22,8 @@ import (
 // managedKubeconfigDir is the directory of ManagedKubeconfigSecret in the pod.
 const managedKubeconfigDir = "/managed"
 
-// embedded returns the embedded documents, decoded. They are decoded once and must not be changed: decoding them for each
-// cluster took a quarter of the controller's processor time when the add-on was enabled on many.
+// embedded returns the embedded documents, decoded. Callers copy them before they change them. They are decoded once, because
+// decoding them in each reconcile took a quarter of the controller's processor time when the add-on was enabled on many clusters.
 var embedded = sync.OnceValues(decodeEmbedded)
 
 // documents are the embedded documents of package manifests.
