@@ -76,7 +76,7 @@ func (s *scene) writer(name string) string {
 	return object.GetLabels()["app.kubernetes.io/managed-by"]
 }
 
-// floorsCopy is longer than the floor needs for a copy here.
+// floorsCopy is much longer than the floor needs for a copy from and to servers of this process.
 const floorsCopy = 300 * time.Millisecond
 
 // TestWithFloor: both copy with the add-on's credentials, each what is its own, and the agent
@@ -112,6 +112,9 @@ func TestWithFloor(t *testing.T) {
 	}, func() string { return "it goes on" })
 	s.source("e", nil)
 	wait("e", "helloworld-agent")
+	if last := fmt.Sprint("floors", n); s.writer(last) != "" {
+		t.Errorf("%s is copied by %s after the end of the floor", last, s.writer(last))
+	}
 
 	s.hub.Remove("managedclusteraddons", "cluster1", "helloworld")
 	hook := s.cluster

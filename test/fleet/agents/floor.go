@@ -34,6 +34,9 @@ func WithFloor(floorCtx context.Context) func(context.Context, fleet.Cluster) er
 		defer group.Wait()
 		defer cancel()
 		group.Go(func() {
+			if floorCtx.Err() != nil {
+				return
+			}
 			ctx, cancel := context.WithCancel(ctx)
 			defer cancel()
 			defer context.AfterFunc(floorCtx, cancel)()
@@ -45,7 +48,7 @@ func WithFloor(floorCtx context.Context) func(context.Context, fleet.Cluster) er
 
 // keepFloor runs the floor until ctx ends.
 func keepFloor(ctx context.Context, cluster fleet.Cluster) {
-	for ctx.Err() == nil {
+	for {
 		err := runFloor(ctx, cluster)
 		if !retry.Sleep(ctx, clock.RealClock{}, floorPause) {
 			return

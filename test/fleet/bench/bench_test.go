@@ -60,6 +60,9 @@ func TestFloor(t *testing.T) {
 		got := map[string]bool{}
 		for _, p := range b.parts() {
 			got[p.name] = strings.Contains(strings.Join(p.flags, " "), "agents --image="+agentImage+" --floor-until="+filepath.Join("work", "floor-ended"))
+			if got[p.name] != (p.floorUntil != "") {
+				t.Errorf("%s: %s ends the floor with %q", c.steps, p.name, p.floorUntil)
+			}
 		}
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s: whose agents run with the floor (-want +got):\n%s", c.steps, diff)

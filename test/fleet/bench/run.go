@@ -66,7 +66,9 @@ type part struct {
 	subject steps.Subject
 	// flags are further ones of ocm-sandbox up.
 	flags []string
-	run   func(ctx context.Context, f *steps.Fleet, up time.Duration) error
+	// floorUntil is the file that ends the floor; empty without a floor.
+	floorUntil string
+	run        func(ctx context.Context, f *steps.Fleet, up time.Duration) error
 }
 
 func (b *bench) run(ctx context.Context) (err error) {
@@ -94,29 +96,28 @@ func (b *bench) run(ctx context.Context) (err error) {
 // floor reports whether the step that needs the floor is run. Otherwise its watches and its memory would only be in the figures.
 func (b *bench) floor() bool { return b.has(record.Change) }
 
-// floorUntil is the file that ends the floor.
-func (b *bench) floorUntil() string { return filepath.Join(b.work, "floor-ended") }
-
 func (b *bench) parts() []part {
 	ours := steps.Ours(b.Controller, b.Deploy, agentImage)
 	program := "--fleet-agents=" + b.Agents + " --image=" + agentImage
 	broken := "--fleet-broken-image=" + brokenImage
-	agents, withFloor := []string{program, broken}, []string{program, broken}
-	if b.floor() {
-		withFloor[0] += " --floor-until=" + b.floorUntil()
-	}
 	var parts []part
 	if b.has(record.Join, record.Enable, record.Distribute) {
-		parts = append(parts, part{"fleet", ours, withFloor, b.main})
+		p := part{name: "fleet", subject: ours, flags: []string{program, broken}, run: b.main}
+		if b.floor() {
+			p.floorUntil = filepath.Join(b.work, "floor-ended")
+			p.flags[0] += " --floor-until=" + p.floorUntil
+		}
+		parts = append(parts, p)
 	}
 	if b.Try != nil {
-		parts = append(parts, part{"try", ours, agents, b.Try})
+		parts = append(parts, part{name: "try", subject: ours, flags: []string{program, broken}, run: b.Try})
 	}
 	if b.has(record.Rotate) {
-		parts = append(parts, part{record.Rotate, ours, append(agents, "--certificate-life="+b.Times.CertificateLife.String()), b.rotate})
+		flags := []string{program, broken, "--certificate-life=" + b.Times.CertificateLife.String()}
+		parts = append(parts, part{name: record.Rotate, subject: ours, flags: flags, run: b.rotate})
 	}
 	if b.Rival != "" && b.has(record.Enable) {
-		parts = append(parts, part{record.Rival, steps.Rival(b.Rival, b.RivalManifests), nil, b.rival})
+		parts = append(parts, part{name: record.Rival, subject: steps.Rival(b.Rival, b.RivalManifests), run: b.rival})
 	}
 	return parts
 }
@@ -237,12 +238,9 @@ func (b *bench) runPart(ctx context.Context, p part) (err error) {
 	for i := range b.Clusters {
 		names = append(names, fleet.Name(i+1))
 	}
-	options := steps.Options{Dir: dir, Work: work, Clusters: names, Subject: p.subject, BrokenImage: brokenImage,
-		ReplicaSets: steps.ReplicaSets(b.ReplicaSets, b.Deploy), EnableOn: b.EnableOn, Times: b.Times, Sandbox: sandbox, Record: b.record, Out: b.Out}
-	if p.subject.Name == record.Ours && b.floor() {
-		options.FloorUntil = b.floorUntil()
-	}
-	return steps.With(ctx, options, func(ctx context.Context, f *steps.Fleet) error { return p.run(ctx, f, up) })
+	return steps.With(ctx, steps.Options{Dir: dir, Work: work, Clusters: names, Subject: p.subject, BrokenImage: brokenImage,
+		ReplicaSets: steps.ReplicaSets(b.ReplicaSets, b.Deploy), FloorUntil: p.floorUntil, EnableOn: b.EnableOn, Times: b.Times, Sandbox: sandbox, Record: b.record, Out: b.Out},
+		func(ctx context.Context, f *steps.Fleet) error { return p.run(ctx, f, up) })
 }
 
 // keepLogs copies the logs that end with the sandbox.
